@@ -16,7 +16,6 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, MemoryBudget};
 use ptc_server::boot::{self, Assembly};
 use ptc_server::options::{command::arguments, flags::ALL};
-use ptc_server::settings::Settings;
 use ptc_server::transport::http::{Bound, HttpServer, Listening};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -104,7 +103,7 @@ fn http(c: &mut Criterion) {
 async fn ptc() -> SocketAddr {
     let flags = ["start", "--http", "--http-disable-auth", "--log-level", "error"];
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
-    let settings = Settings::resolve(&matches, ProcessEnv::default()).expect("right options");
+    let settings = ptc_server::options::resolve(&matches, ProcessEnv::default()).expect("right options");
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
     let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory.clone()) }).expect("threads");
     let Assembly { service, telemetry, .. } =

@@ -1,34 +1,22 @@
-//! The `ptc` server: MCP over stdio and Streamable HTTP, its tools, and the command line.
+//! The `ptc` command: it puts the parts together, and serves them by MCP, by its sub-commands and in a terminal.
 //!
-//! Layers; each knows only those above it in this list: [`protocol`] (messages, methods, both eras) and [`tools`]
-//! (called by the methods), [`transport`] (pipes and sockets), [`cli`] (the sub-commands).
+//! | Module | Content |
+//! |---|---|
+//! | [`cli`] | the sub-commands |
+//! | [`boot`], [`options`] | a server of its parts, as flags and variables say |
+//! | [`protocol`], [`tools`], [`observers`], [`transport`] | the parts: messages of both eras, what clients call, what operators see, pipes and sockets |
+//! | [`runs`] | programs that outlive their request |
 
 // Tests may read any clock.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod boot;
 pub mod cli;
-mod closing_page;
-mod codec;
-mod concurrency_limiter;
-mod identity;
-pub mod observers;
 pub mod options;
-pub mod principal;
-pub mod protocol;
-mod public_url;
-mod report;
-mod request_state;
-pub mod runs;
 mod sampling;
-mod server_state;
-pub mod settings;
-mod sharded_counter;
-mod static_page;
-#[cfg(test)]
-mod testing;
-mod timestamp;
-pub mod tools;
-pub mod transport;
-mod usage;
-mod webhook;
+
+pub use ptc_observers as observers;
+pub use ptc_protocol::{self as protocol, principal, settings};
+pub use ptc_runs as runs;
+pub use ptc_tools as tools;
+pub use ptc_transport as transport;

@@ -19,7 +19,7 @@ import readme
 PTC = sys.argv[1]
 HERE = pathlib.Path(__file__).resolve().parent
 SERVER = str(HERE / "place.py")
-FIXTURES = HERE.parent.parent / "server/src/transport/http/fixtures"
+FIXTURES = HERE.parent.parent / "transport/src/http/fixtures"
 
 
 class Home:

@@ -11,10 +11,10 @@ use ptc_mcp::meta;
 use super::*;
 use crate::options::command::arguments;
 use crate::options::flags::ALL;
-use crate::principal::{Owner, Principal};
-use crate::protocol::tool::{Annotations, CallExtras, Definition, QuestionDialect, ToolReply};
-use crate::protocol::{Connection, Handled, MessageContext};
-use crate::tools::extensions::{Program, ProgramTool};
+use ptc_protocol::principal::{Owner, Principal};
+use ptc_protocol::tool::{Annotations, CallExtras, Definition, QuestionDialect, ToolReply};
+use ptc_protocol::{Connection, Handled, MessageContext};
+use ptc_tools::extensions::{Program, ProgramTool};
 
 /// Greets the person in its argument, or else the one that its client names.
 struct Greeting {
@@ -88,7 +88,7 @@ impl Conversation {
     fn new(extensions: &Extensions) -> Conversation {
         let given = ["start", "--questions=client"];
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
-        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let state = ServerState::none();
         let assembly =

@@ -7,9 +7,9 @@ use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::time;
 
 use super::assembly::upstream_card;
-use crate::protocol::Service;
-use crate::settings::Settings;
-use crate::tools::descriptions::SharedCard;
+use ptc_protocol::Service;
+use ptc_protocol::settings::Settings;
+use ptc_tools::descriptions::SharedCard;
 
 /// Changes within this time are announced together.
 const GATHERED: Duration = Duration::from_millis(100);

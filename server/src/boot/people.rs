@@ -2,7 +2,7 @@
 
 use ptc_host::config::UpstreamConfig;
 
-use crate::settings::Settings;
+use ptc_protocol::settings::Settings;
 
 /// The facts about people in the settings and the entries of the upstreams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ mod tests {
     fn people(flags: &[&str], more: Value) -> People {
         let given = std::iter::once("start").chain(flags.iter().copied());
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
-        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
         let mut entry = match more.get("auth") {
             None => json!({"transport": "mcp_stdio", "command": "true"}),
             Some(_) => json!({"transport": "mcp_http", "url": "https://shop.example/mcp"}),

@@ -12,9 +12,9 @@ use ptc_host::time::timeout;
 use tracing::info;
 
 use super::assembly::upstream_card;
-use crate::protocol::Service;
-use crate::settings::{BootError, Settings};
-use crate::tools::descriptions::SharedCard;
+use ptc_protocol::Service;
+use ptc_protocol::settings::{BootError, Settings};
+use ptc_tools::descriptions::SharedCard;
 
 /// How long the first list of tools waits for the upstreams. A client that gets the whole list at once need not ask
 /// again; a client that waits for 1.5 s may be gone.
@@ -90,15 +90,15 @@ mod tests {
     use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
     use ptc_host::time;
 
-    use crate::concurrency_limiter::CallLimits;
     use crate::options::command::arguments;
     use crate::options::flags::ALL;
-    use crate::protocol::tool::Registry;
+    use ptc_protocol::concurrency_limiter::CallLimits;
+    use ptc_protocol::tool::Registry;
 
     #[tokio::test(start_paused = true)]
     async fn the_first_list_of_tools_waits_for_a_moment_only() {
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
-        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
         let env = ProcessEnv::default();
         let never_listed = r#"{"upstreams": {"a": {"transport": "mcp_stdio", "command": "a"}}}"#;
         for (file, patience) in [(r#"{"upstreams": {}}"#, FIRST_LIST_IF_KNOWN), (never_listed, FIRST_LIST)] {

@@ -11,12 +11,12 @@ use ptc_host::state::{
 use tracing::{info, warn};
 
 use super::people::People;
-use crate::identity;
 use crate::options::state::shared_store;
-use crate::server_state::ServerState;
-use crate::settings::{BootError, Settings};
 use ptc_host::digest::hex;
 use ptc_host::time;
+use ptc_protocol::identity;
+use ptc_protocol::server_state::ServerState;
+use ptc_protocol::settings::{BootError, Settings};
 
 /// Tolerated difference between the clocks of a machine and its store. The machine's clock judges the tokens and
 /// certificates of others.

@@ -10,9 +10,9 @@ use ptc_host::engine::Engine;
 use tracing::warn;
 
 use super::upstreams;
-use crate::settings::{BootError, PayloadPolicy, Settings};
-use crate::tools::lisp_eval::EvalOptions;
-use crate::tools::lisp_task::{LispTask, PlannerConfig, TaskOptions, capability_summary};
+use ptc_protocol::settings::{BootError, PayloadPolicy, Settings};
+use ptc_tools::lisp_eval::EvalOptions;
+use ptc_tools::lisp_task::{LispTask, PlannerConfig, TaskOptions, capability_summary};
 
 /// `lisp_task` over these upstreams.
 ///

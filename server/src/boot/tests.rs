@@ -6,14 +6,14 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use super::*;
 use crate::options::command::arguments;
 use crate::options::flags::ALL;
-use crate::protocol::LongText;
-use crate::tools::sessions;
+use ptc_protocol::LongText;
+use ptc_tools::sessions;
 
 /// Runs programs through a whole server, engine included, and returns the text of each answer.
 async fn answers(flags: &[&str], programs: &[&str]) -> Vec<String> {
     let given = std::iter::once("start").chain(flags.iter().copied());
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
-    let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+    let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
     let engine = Engine::start(EngineOptions { threads: 1, memory: Some(memory) }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
@@ -72,7 +72,7 @@ async fn nothing_is_left_from_one_program_to_the_next() {
 #[tokio::test]
 async fn session_tools_are_known_even_where_they_are_off() {
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
-    let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+    let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
     for name in sessions::NAMES {
@@ -94,7 +94,7 @@ async fn descriptions_tell_of_ask_where_questions_are_configured() {
         (&["start", "--sessions", "--questions=auto"], true),
     ] {
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
-        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
         for name in ["lisp_eval", "lisp_session_eval"] {
@@ -107,7 +107,7 @@ async fn descriptions_tell_of_ask_where_questions_are_configured() {
 #[tokio::test]
 async fn sessions_add_their_tools_behind_the_first() {
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start", "--sessions"]);
-    let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+    let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
     let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).unwrap();
@@ -154,7 +154,7 @@ fn refused(schema: &Value, place: &str, found: &mut Vec<String>) {
 async fn every_provider_takes_the_names_and_schemas_of_our_tools() {
     let flags = ["start", "--sessions", "--debug-tool", "--questions=auto"];
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
-    let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+    let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
     let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).unwrap();

@@ -10,12 +10,12 @@ use ptc_host::http::Client;
 use ptc_host::sign_in::PROCESS;
 use tracing::warn;
 
-use crate::observers::audit::AuditLog;
 use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
-use crate::principal::ANONYMOUS;
 use crate::sampling;
-use crate::server_state::ServerState;
-use crate::settings::{BootError, Profile, Settings};
+use ptc_observers::audit::AuditLog;
+use ptc_protocol::principal::ANONYMOUS;
+use ptc_protocol::server_state::ServerState;
+use ptc_protocol::settings::{BootError, Profile, Settings};
 
 /// An HTTP client that trusts the operator's certificate authorities.
 ///

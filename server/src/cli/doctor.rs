@@ -21,7 +21,7 @@ use ptc_mcp::json::{Value, json};
 use super::setup::{self, ClientState};
 use super::sign_in::auth;
 use super::{health, output, report, upstreams};
-use crate::options::resolve::cache_folder;
+use crate::options::cache_folder;
 use crate::options::variables;
 
 /// Longest wait for the store of sign-ins and for a server on this machine.

@@ -42,11 +42,11 @@ use ptc_host::config::ProcessEnv;
 
 use crate::options::command::spell_out_switches;
 use crate::options::flags::ALL;
-use crate::tools::extensions::Extensions;
+use ptc_tools::extensions::Extensions;
 
 /// MCP aggregator with code mode: one small program instead of many tool calls
 #[derive(Parser, Debug)]
-#[command(name = "ptc", version = crate::identity::VERSION)]
+#[command(name = "ptc", version = ptc_protocol::identity::VERSION)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

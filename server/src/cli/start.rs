@@ -10,11 +10,11 @@ use ptc_host::visible::visible;
 use tracing::{error, warn};
 
 use crate::boot;
-use crate::observers::log;
 use crate::options::command::{Given, Takes};
 use crate::options::flags::{ALL, Group};
-use crate::settings::{BootError, Settings};
-use crate::tools::extensions::Extensions;
+use ptc_observers::log;
+use ptc_protocol::settings::BootError;
+use ptc_tools::extensions::Extensions;
 
 /// The groups of `ptc start`: all options.
 #[derive(Clone, Debug)]
@@ -30,10 +30,10 @@ pub(crate) type StartArgs = Given<Everything>;
 /// Serves until the client leaves or a signal comes.
 pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
     let redactor = Redactor::new();
-    let settings = match Settings::resolve(&args.0, ProcessEnv::current()) {
+    let settings = match crate::options::resolve(&args.0, ProcessEnv::current()) {
         Ok(settings) => settings,
         Err(failure) => {
-            let _log = log::init(crate::settings::LogLevel::Info, redactor);
+            let _log = log::init(ptc_protocol::settings::LogLevel::Info, redactor);
             return refuse(&failure);
         }
     };

@@ -18,7 +18,7 @@ use crate::cli::output::{errln, outln};
 use crate::options::command::{Given, Takes};
 use crate::options::flags::{Group, STATE};
 use crate::options::state::{given, shared_store};
-use crate::settings::State;
+use ptc_protocol::settings::State;
 
 /// Arguments of `ptc state`.
 #[derive(Args, Debug)]

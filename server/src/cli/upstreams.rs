@@ -3,8 +3,8 @@
 use super::questions;
 use super::sampling::SamplingArgs;
 use crate::cli::output::errln;
+use crate::options::cache_folder;
 use crate::options::flags::find;
-use crate::options::resolve::cache_folder;
 use crate::options::sign_in_store::{KeyPlace, StorePlace};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, ListCache, SnapshotMode};
 use ptc_host::config::{ConfigError, ConfigLocation, LoadOptions, NamedBy, ProcessEnv, UpstreamsConfig};

@@ -3,7 +3,7 @@
 use crate::cli::output::outln;
 use std::process::ExitCode;
 
-use crate::identity;
+use ptc_protocol::identity;
 
 /// Prints name and version.
 pub(super) fn run() -> ExitCode {

@@ -7,9 +7,9 @@ use ptc_host::credentials::Secret;
 use ptc_host::ordinary_file;
 
 use super::values::Values;
-use crate::settings::BootError;
-use crate::settings::{Health, Http, Limits, NamedToken, PublicUrl, RateLimit};
-use crate::webhook::ANSWERS;
+use ptc_protocol::settings::BootError;
+use ptc_protocol::settings::{Health, Http, Limits, NamedToken, PublicUrl, RateLimit};
+use ptc_runs::webhook::ANSWERS;
 
 /// Least length of a token, in bytes.
 const MIN_TOKEN_BYTES: usize = 32;

@@ -11,64 +11,62 @@ use ptc_host::engine::{self, ChosenLimits};
 
 use super::sign_in_store::KEYRING;
 use super::values::Values;
-use crate::settings::BootError;
-use crate::settings::{
+use ptc_protocol::settings::BootError;
+use ptc_protocol::settings::{
     Aggregator, Diagnostics, Http, Limits, LogLevel, PayloadPolicy, Planner, Profile, QuestionMode,
     Questions, Runs, Sessions, Settings, Webhook,
 };
 
-impl Settings {
-    /// Interprets the options of `matches` in the environment `env`.
-    ///
-    /// # Errors
-    /// The first option that makes a start impossible.
-    pub fn resolve(matches: &ArgMatches, mut env: ProcessEnv) -> Result<Settings, BootError> {
-        if let Some(path) = Values::new(matches, &env).path("env-file") {
-            env.add_file(&path)?;
-        }
-        let mut values = Values::new(matches, &env);
-        let choices = Choices::read(&mut values)?;
-        let aggregator = aggregator(&mut values, &env, &choices)?;
-        let planner = planner(&mut values, &aggregator)?;
-        let diagnostics = diagnostics(&mut values, choices.payloads)?;
-        let derived = if diagnostics.debug_tool { Profile::Debug } else { Profile::Slim };
-        let profile = choices.profile.unwrap_or(derived);
-        let mut limits = limits(&values, aggregator.config.is_some(), profile)?;
-        let http = super::http::resolve(&mut values, &limits, aggregator.config.is_some())?;
-        // The limits of one principal depend on the number of principals.
-        let principals = http.as_ref().map_or(1, Http::principals);
-        limits.max_concurrent_calls_per_owner =
-            values.share("max-concurrent-calls-per-owner", limits.max_concurrent_calls, principals)?;
-        let all = usize::try_from(limits.max_total_memory_bytes).unwrap_or(usize::MAX);
-        limits.max_total_memory_bytes_per_owner =
-            values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
-        let sessions = sessions(&mut values, principals)?;
-        let webhook = super::webhook::resolve(&values, http.as_ref())?;
-        let questions = questions(&values, choices.questions, webhook)?;
-        let runs = runs(&mut values, questions.mode)?;
-        let state = super::state::resolve(&mut values, choices.keyring)?;
-        let health = super::http::health(&values)?;
-        for unknown in super::variables::unknown(&env) {
-            values.warn("unknown_variable", unknown);
-        }
-        let warnings = values.into_warnings();
-        Ok(Settings {
-            limits,
-            profile,
-            log_level: choices.log_level,
-            aggregator,
-            questions,
-            state,
-            sessions,
-            runs,
-            diagnostics,
-            planner,
-            http,
-            health,
-            env,
-            warnings,
-        })
+/// Interprets the options of `matches` in the environment `env`.
+///
+/// # Errors
+/// The first option that makes a start impossible.
+pub fn resolve(matches: &ArgMatches, mut env: ProcessEnv) -> Result<Settings, BootError> {
+    if let Some(path) = Values::new(matches, &env).path("env-file") {
+        env.add_file(&path)?;
     }
+    let mut values = Values::new(matches, &env);
+    let choices = Choices::read(&mut values)?;
+    let aggregator = aggregator(&mut values, &env, &choices)?;
+    let planner = planner(&mut values, &aggregator)?;
+    let diagnostics = diagnostics(&mut values, choices.payloads)?;
+    let derived = if diagnostics.debug_tool { Profile::Debug } else { Profile::Slim };
+    let profile = choices.profile.unwrap_or(derived);
+    let mut limits = limits(&values, aggregator.config.is_some(), profile)?;
+    let http = super::http::resolve(&mut values, &limits, aggregator.config.is_some())?;
+    // The limits of one principal depend on the number of principals.
+    let principals = http.as_ref().map_or(1, Http::principals);
+    limits.max_concurrent_calls_per_owner =
+        values.share("max-concurrent-calls-per-owner", limits.max_concurrent_calls, principals)?;
+    let all = usize::try_from(limits.max_total_memory_bytes).unwrap_or(usize::MAX);
+    limits.max_total_memory_bytes_per_owner =
+        values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
+    let sessions = sessions(&mut values, principals)?;
+    let webhook = super::webhook::resolve(&values, http.as_ref())?;
+    let questions = questions(&values, choices.questions, webhook)?;
+    let runs = runs(&mut values, questions.mode)?;
+    let state = super::state::resolve(&mut values, choices.keyring)?;
+    let health = super::http::health(&values)?;
+    for unknown in super::variables::unknown(&env) {
+        values.warn("unknown_variable", unknown);
+    }
+    let warnings = values.into_warnings();
+    Ok(Settings {
+        limits,
+        profile,
+        log_level: choices.log_level,
+        aggregator,
+        questions,
+        state,
+        sessions,
+        runs,
+        diagnostics,
+        planner,
+        http,
+        health,
+        env,
+        warnings,
+    })
 }
 
 /// The options that are one of a fixed set of words.

@@ -11,7 +11,7 @@ use ptc_host::state::{Flushing, RedisOptions, RedisState, SealedState, Secret, S
 use zeroize::Zeroizing;
 
 use super::values::Values;
-use crate::settings::{BootError, State};
+use ptc_protocol::settings::{BootError, State};
 
 /// Longest password file, in bytes.
 const MAX_PASSWORD: u64 = 4096;

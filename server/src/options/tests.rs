@@ -9,8 +9,8 @@ use ptc_host::config::ProcessEnv;
 
 use super::command::{arguments, spell_out_switches};
 use super::flags::{ALL, ValueKind};
-use crate::settings::BootError;
-use crate::settings::{LogLevel, PayloadPolicy, Profile, Settings};
+use ptc_protocol::settings::BootError;
+use ptc_protocol::settings::{LogLevel, PayloadPolicy, Profile, Settings};
 
 fn resolve(arguments_given: &[&str], env: &[(&str, &str)]) -> Result<Settings, BootError> {
     let given = ["ptc", "start"].into_iter().chain(arguments_given.iter().copied()).map(OsString::from);
@@ -18,7 +18,7 @@ fn resolve(arguments_given: &[&str], env: &[(&str, &str)]) -> Result<Settings, B
         .args(arguments(&ALL))
         .try_get_matches_from(&spell_out_switches(given)[1..])
         .map_err(|error| BootError::new(error.to_string()))?;
-    Settings::resolve(&matches, ProcessEnv::from_iter(env.iter().copied()))
+    crate::options::resolve(&matches, ProcessEnv::from_iter(env.iter().copied()))
 }
 
 fn refused(arguments_given: &[&str], env: &[(&str, &str)]) -> String {
@@ -37,6 +37,14 @@ fn defaults() {
     assert_eq!((settings.profile, settings.log_level), (Profile::Slim, LogLevel::Info));
     assert!(settings.http.is_none() && settings.aggregator.config.is_none() && !settings.sessions.enabled);
     assert_eq!(settings.warnings, []);
+}
+
+#[test]
+fn turns_of_a_task_say_where_they_come_from() {
+    let settings = resolve(&["--agentic-max-turns=3"], &[("PTC_AGENTIC_RETRY_TURNS", "2")]).unwrap();
+    let planner = settings.planner;
+    assert_eq!((planner.max_turns, planner.retry_turns), (Some(3), Some(2)));
+    assert_eq!(planner.turns_from, ["cli", "env"]);
 }
 
 #[test]

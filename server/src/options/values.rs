@@ -9,8 +9,8 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::similar::most_similar;
 
 use super::flags::find;
-use crate::settings::{BootError, BootWarning};
-use crate::usage::share;
+use ptc_protocol::settings::{BootError, BootWarning};
+use ptc_protocol::usage::share;
 
 /// The options of one start, not yet interpreted. Collects warnings while they are read.
 pub struct Values<'a> {

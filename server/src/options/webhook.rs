@@ -4,7 +4,7 @@ use ptc_host::state::Secret;
 use url::Url;
 
 use super::values::Values;
-use crate::settings::{BootError, Http, Webhook};
+use ptc_protocol::settings::{BootError, Http, Webhook};
 
 /// Interprets the options of the webhook; `None` if no webhook is configured.
 pub(super) fn resolve(values: &Values<'_>, http: Option<&Http>) -> Result<Option<Webhook>, BootError> {

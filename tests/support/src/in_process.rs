@@ -27,7 +27,7 @@ use crate::child_process::program_text;
 pub fn settings(flags: &[&str]) -> Settings {
     let given = std::iter::once("start").chain(flags.iter().copied());
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
-    Settings::resolve(&matches, ProcessEnv::default()).expect("right options")
+    ptc_server::options::resolve(&matches, ProcessEnv::default()).expect("right options")
 }
 
 /// The tool server of these tests as an upstream called `fake`; `secret` is known to the redactor.

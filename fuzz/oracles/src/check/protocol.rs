@@ -18,7 +18,6 @@ use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};
 use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
-use ptc_server::settings::Settings;
 
 /// Bytes that a program may hold, in its values and once more in its code.
 const MEMORY: u64 = 2_000_000;
@@ -47,7 +46,7 @@ impl Server {
             "--max-context-bytes=2000",
         ];
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
-        let settings = Settings::resolve(&matches, ProcessEnv::default()).expect("right options");
+        let settings = ptc_server::options::resolve(&matches, ProcessEnv::default()).expect("right options");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let inside = runtime.enter();
         let memory = MemoryBudget::new(64 << 20);

@@ -64,7 +64,11 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
         Ok(input) => input,
         Err(error) => return report::fault(&format!("cannot start a thread: {error}")),
     };
-    outln!("ptc {} with {} (/help for help, Ctrl-D to leave)", crate::identity::VERSION, host.model.name);
+    outln!(
+        "ptc {} with {} (/help for help, Ctrl-D to leave)",
+        ptc_protocol::identity::VERSION,
+        host.model.name
+    );
     let mut messages: Vec<Message> = host.before.clone();
     let mut state: Option<ChatState> = None;
     let mut used = Usage::default();

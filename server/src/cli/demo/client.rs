@@ -1,10 +1,10 @@
 //! A small MCP client over a pair of pipes, served like any other client.
 
-use crate::transport::stdio::frames::{Frame, FrameReader};
 use ptc_mcp::json::Value;
 use ptc_mcp::message::id::number_of_id;
 use ptc_mcp::message::lenient::parse;
 use ptc_mcp::{ClientInfo, encode};
+use ptc_transport::stdio::frames::{Frame, FrameReader};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 /// Longest line that the server may send, in bytes.

@@ -163,7 +163,7 @@ impl Repl {
             return ExitCode::SUCCESS;
         }
         let input = if self.terminal {
-            outln!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", crate::identity::VERSION);
+            outln!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", ptc_protocol::identity::VERSION);
             self.list_on_demand();
             let prompt = Prompt {
                 text: "user=> ",

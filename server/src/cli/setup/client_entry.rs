@@ -6,7 +6,7 @@ use ptc_mcp::json::{Value, json};
 
 use super::clients::{Client, Form};
 use super::json_file::JsonFile;
-use crate::identity::PACKAGE;
+use ptc_protocol::identity::PACKAGE;
 
 /// The name of the entry.
 pub(super) const NAME: &str = "ptc";

@@ -18,7 +18,7 @@ use super::stored;
 use super::upstreams_file::UpstreamsFile;
 use super::{ClientState, tell};
 use crate::cli::state::own_executable;
-use crate::identity::PACKAGE;
+use ptc_protocol::identity::PACKAGE;
 
 /// Arguments of `ptc init`.
 #[derive(Args, Debug)]
@@ -284,7 +284,7 @@ pub(super) fn state_of(
 }
 
 /// A path, quoted for a shell.
-pub(in crate::cli) fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }

@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// # Errors
 /// One sentence: the file cannot be read, is not an ordinary one, is too large, or is not text.
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
-pub(in crate::cli) fn read(path: &Path) -> Result<Option<String>, String> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
     match ordinary_file::read_text(path, MAX_BYTES) {
         Ok(text) => Ok(Some(text.to_string())),
         Err(fault) if fault.is_absent() => Ok(None),
@@ -49,7 +49,7 @@ pub(super) fn make_private(path: &Path) -> Result<bool, String> {
 ///
 /// # Errors
 /// One sentence.
-pub(in crate::cli) fn write(path: &Path, text: &str) -> Result<(), String> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let fault = |error: std::io::Error| format!("{}: {error}", target.display());
     if let Some(folder) = target.parent().filter(|folder| !folder.as_os_str().is_empty()) {

@@ -8,7 +8,7 @@ use ptc_host::sign_in::{PROCESS, SignInStatus};
 use ptc_mcp::json::{Value, json};
 
 use super::announce::ends;
-pub(in crate::cli) use super::desk::DeskArgs;
+pub(crate) use super::desk::DeskArgs;
 use super::desk::{self, now};
 use super::span::from;
 use crate::cli::output;
@@ -46,7 +46,7 @@ pub fn run(args: &AuthArgs) -> ExitCode {
 }
 
 /// The sign-ins at all upstreams, in the order of the file.
-pub(in crate::cli) async fn statuses(args: &DeskArgs) -> Result<Vec<SignInStatus>, String> {
+pub(crate) async fn statuses(args: &DeskArgs) -> Result<Vec<SignInStatus>, String> {
     let mut all = Vec::new();
     for site in desk::sites(args)? {
         all.extend(site.statuses(PROCESS).await.map_err(|error| error.to_string())?);
@@ -66,7 +66,7 @@ fn row(state: &SignInStatus) -> Value {
 }
 
 /// The next command for a person, if there is something to do.
-pub(in crate::cli) fn next_step(state: &SignInStatus) -> Option<String> {
+pub(crate) fn next_step(state: &SignInStatus) -> Option<String> {
     let needed = !state.signed_in;
     needed.then(|| {
         let of =

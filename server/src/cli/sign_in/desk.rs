@@ -18,7 +18,7 @@ use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
 
 /// Where the upstreams file and the store are.
 #[derive(Args, Debug)]
-pub(in crate::cli) struct DeskArgs {
+pub(crate) struct DeskArgs {
     /// Upstreams file [default: as `ptc start` finds it]
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(in crate::cli) struct DeskArgs {
 
 impl DeskArgs {
     /// The upstreams file, if one is named.
-    pub(in crate::cli) fn upstreams_config(&self) -> Option<&Path> {
+    pub(crate) fn upstreams_config(&self) -> Option<&Path> {
         self.upstreams_config.as_deref()
     }
 }

@@ -19,7 +19,7 @@ use super::loopback::Loopback;
 use super::surroundings::Surroundings;
 use crate::cli::input::{Input, Line};
 use crate::cli::report;
-use crate::closing_page::ClosingPage;
+use ptc_transport::closing_page::ClosingPage;
 
 /// How long to wait for the browser.
 const PATIENCE: Duration = Duration::from_secs(300);

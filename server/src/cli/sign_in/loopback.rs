@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::closing_page::ClosingPage;
+use ptc_transport::closing_page::ClosingPage;
 
 /// How long a connection may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -25,19 +25,19 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
     ("server/src/cli/sign_in/announce.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
-    ("server/src/observers/audit/mod.rs", "the time of a line"),
-    ("server/src/observers/console/state.rs", "what the page shows as now"),
-    ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
-    ("server/src/observers/log/timestamp.rs", "the time of a line"),
-    ("server/src/timestamp.rs", "the time of day, for those of this list"),
-    ("server/src/observers/metrics/process.rs", "when the process started, as Prometheus wants it"),
-    ("server/src/observers/console/runs.rs", "what the page shows as now"),
+    ("observers/src/audit/mod.rs", "the time of a line"),
+    ("observers/src/console/state.rs", "what the page shows as now"),
+    ("protocol/src/observer.rs", "when a call began and ended, in records and traces"),
+    ("observers/src/log/timestamp.rs", "the time of a line"),
+    ("protocol/src/timestamp.rs", "the time of day, for those of this list"),
+    ("observers/src/metrics/process.rs", "when the process started, as Prometheus wants it"),
+    ("observers/src/console/runs.rs", "what the page shows as now"),
     (
-        "server/src/webhook/signature.rs",
+        "runs/src/webhook/signature.rs",
         "when a message was signed, which its receiver compares with its own",
     ),
-    ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),
-    ("server/src/tools/lisp_task/journal.rs", "when an event of the planner happened, in traces"),
+    ("tools/src/lisp_debug/mod.rs", "which records `since` shows"),
+    ("tools/src/lisp_task/journal.rs", "when an event of the planner happened, in traces"),
 ];
 
 /// How the time of day is read: by the one clock, and by whatever goes around it.
@@ -52,7 +52,7 @@ const READING: [&str; 7] = [
 ];
 
 /// The clocks of sessions and of stores read the time of day once, and from then on count by a clock that cannot be set.
-const ANCHORED: [&str; 2] = ["server/src/tools/sessions/directory.rs", "state/src/clock.rs"];
+const ANCHORED: [&str; 2] = ["tools/src/sessions/directory.rs", "state/src/clock.rs"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {

@@ -78,7 +78,7 @@ impl Caller {
         params["_meta"] = json!({
             (meta::PROTOCOL_VERSION): REVISION.name(),
             (meta::CLIENT_CAPABILITIES): {},
-            (meta::CLIENT_INFO): {"name": "ptc repl", "version": crate::identity::VERSION},
+            (meta::CLIENT_INFO): {"name": "ptc repl", "version": ptc_protocol::identity::VERSION},
         });
         let body = encode::request(self.last_id.get(), method, params.to_string().as_bytes());
         let mut headers = HeaderMap::new();

@@ -1,0 +1,274 @@
+//! Counts and distributions for Prometheus.
+//!
+//! Everything on the path of a call is an atomic created at start-up: no lock, no allocation, and a set of labels that
+//! no client can enlarge. Other sources (limiter, sessions, listener, upstreams) write their own families into the same
+//! [`Exposition`] at each scrape.
+
+mod exposition;
+mod histogram;
+mod process;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use ptc_host::engine::{CallRecord, CallStatus, EvalId};
+use ptc_host::upstream::FaultReason;
+
+pub use exposition::MetricKind;
+pub use exposition::{Exposition, Family, Format};
+pub(crate) use process::write_process;
+
+use histogram::{BYTES, Histogram, SECONDS, STEPS};
+use ptc_protocol::observer::{Answered, CallEnd, CallObserver, CallOutcome, ObservedCall};
+use ptc_protocol::report::CallReport;
+use ptc_protocol::report::ErrorReason;
+
+/// Outcomes besides those of [`ErrorReason`]: those of session tools and tasks, endings without an answer, and one name
+/// for everything else.
+const MORE_OUTCOMES: [&str; 20] = [
+    "ok",
+    "session_limit_exceeded",
+    "session_conflict",
+    "session_other_build",
+    "state_unavailable",
+    "session_args_error",
+    "session_not_found",
+    "session_closed",
+    "session_busy",
+    "sessions_disabled",
+    "agent_failed",
+    "partial_side_effects",
+    "budget_exceeded",
+    "agentic_config_error",
+    "planner_timeout",
+    "planner_error",
+    "ptc_max_turns_exceeded",
+    "ptc_budget_exhausted",
+    "internal_error",
+    OTHER,
+];
+const OUTCOMES: usize = MORE_OUTCOMES.len() + ErrorReason::ALL.len();
+/// Label of everything without its own label.
+const OTHER: &str = "other";
+
+/// Outcomes of an upstream call.
+const UPSTREAM_OUTCOMES: [&str; 13] = [
+    "ok",
+    FaultReason::UpstreamUnavailable.as_str(),
+    FaultReason::UpstreamError.as_str(),
+    FaultReason::ToolError.as_str(),
+    FaultReason::AuthFailed.as_str(),
+    FaultReason::AuthRequired.as_str(),
+    FaultReason::RateLimited.as_str(),
+    FaultReason::Timeout.as_str(),
+    FaultReason::ResponseTooLarge.as_str(),
+    FaultReason::CapExhausted.as_str(),
+    FaultReason::Declined.as_str(),
+    FaultReason::Cancelled.as_str(),
+    FaultReason::Unanswerable.as_str(),
+];
+
+fn outcome_at(at: usize) -> &'static str {
+    MORE_OUTCOMES.get(at).copied().unwrap_or_else(|| ErrorReason::ALL[at - MORE_OUTCOMES.len()].name())
+}
+
+fn outcome_index(name: &str) -> usize {
+    let other = MORE_OUTCOMES.len() - 1;
+    (0..OUTCOMES).find(|at| outcome_at(*at) == name).unwrap_or(other)
+}
+
+/// The figures of calls.
+#[derive(Debug)]
+pub struct Metrics {
+    tools: Vec<Tool>,
+    in_flight: AtomicI64,
+    duration: Histogram,
+    steps: Histogram,
+    memory: Histogram,
+    returned_bytes: AtomicU64,
+    upstreams: BTreeMap<String, Upstream>,
+    /// Calls of upstreams that are not configured; only a spent budget records them.
+    other_upstream: Upstream,
+}
+
+#[derive(Debug)]
+struct Tool {
+    name: &'static str,
+    outcomes: [AtomicU64; OUTCOMES],
+}
+
+#[derive(Debug)]
+struct Upstream {
+    outcomes: [AtomicU64; UPSTREAM_OUTCOMES.len()],
+    duration: Histogram,
+    fetched_bytes: AtomicU64,
+}
+
+impl Upstream {
+    fn new() -> Self {
+        Upstream {
+            outcomes: Default::default(),
+            duration: Histogram::new(&SECONDS),
+            fetched_bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+fn add(counter: &AtomicU64, by: u64) {
+    counter.fetch_add(by, Ordering::Relaxed);
+}
+
+fn get(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+impl Metrics {
+    /// Figures of these tools and upstreams, all zero.
+    pub fn new(
+        tools: impl IntoIterator<Item = &'static str>,
+        upstreams: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let tool = |name| Tool { name, outcomes: std::array::from_fn(|_| AtomicU64::new(0)) };
+        Metrics {
+            tools: tools.into_iter().map(tool).collect(),
+            in_flight: AtomicI64::new(0),
+            duration: Histogram::new(&SECONDS),
+            steps: Histogram::new(&STEPS),
+            memory: Histogram::new(&BYTES),
+            returned_bytes: AtomicU64::new(0),
+            upstreams: upstreams.into_iter().map(|name| (name, Upstream::new())).collect(),
+            other_upstream: Upstream::new(),
+        }
+    }
+
+    /// Counts a call that ended with this outcome: `ok`, or a reason.
+    fn count(&self, tool: &str, outcome: &str, eval_id: EvalId, report: Option<&CallReport>) {
+        if let Some(tool) = self.tools.iter().find(|known| known.name == tool) {
+            add(&tool.outcomes[outcome_index(outcome)], 1);
+        }
+        let Some(report) = report else { return };
+        if let Some(usage) = report.usage {
+            self.duration.observe(usage.duration.as_micros() as u64, Some(eval_id));
+            self.steps.observe(usage.steps, Some(eval_id));
+            self.memory.observe(usage.memory_peak_bytes, Some(eval_id));
+        }
+        add(&self.returned_bytes, report.payload.final_result_bytes());
+        report.payload.upstream_calls.iter().for_each(|call| self.upstream_call(call));
+    }
+
+    fn upstream_call(&self, call: &CallRecord) {
+        let upstream = self.upstreams.get(&call.server).unwrap_or(&self.other_upstream);
+        let outcome = match call.status {
+            CallStatus::Ok => "ok",
+            CallStatus::Error => call.reason.as_deref().unwrap_or("upstream_error"),
+        };
+        let known = UPSTREAM_OUTCOMES.iter().position(|known| *known == outcome);
+        // The set is closed; any other outcome counts as an error of the upstream.
+        add(&upstream.outcomes[known.unwrap_or(2)], 1);
+        upstream.duration.observe(call.duration_ms.saturating_mul(1000), None);
+        add(&upstream.fetched_bytes, call.result_bytes.unwrap_or(0));
+    }
+
+    /// Writes all families of calls.
+    pub fn write(&self, to: &mut Exposition) {
+        let mut family = to.family("ptc_evals", "Evaluations by tool and outcome.", MetricKind::Counter);
+        for tool in self.tools.iter().filter(|tool| is_eval(tool.name)) {
+            write_outcomes(&mut family, tool);
+        }
+        let mut family = to.family(
+            "ptc_session_calls",
+            "Calls of session tools by tool and outcome.",
+            MetricKind::Counter,
+        );
+        for tool in self.tools.iter().filter(|tool| !is_eval(tool.name)) {
+            write_outcomes(&mut family, tool);
+        }
+        to.family("ptc_calls_in_flight", "Tool calls that run now.", MetricKind::Gauge)
+            .sample(&[], self.in_flight.load(Ordering::Relaxed).max(0));
+        to.family(
+            "ptc_eval_duration_seconds",
+            "Time from a program's first step to its end, waiting included.",
+            MetricKind::Histogram,
+        )
+        .histogram(&[], &self.duration);
+        to.family("ptc_eval_steps", "Steps of a program.", MetricKind::Histogram).histogram(&[], &self.steps);
+        to.family(
+            "ptc_eval_memory_peak_bytes",
+            "Most bytes a program held at a time.",
+            MetricKind::Histogram,
+        )
+        .histogram(&[], &self.memory);
+        to.family("ptc_result_bytes", "Bytes of results given to clients.", MetricKind::Counter)
+            .sample(&[], get(&self.returned_bytes));
+        self.write_upstreams(to);
+    }
+
+    fn write_upstreams(&self, to: &mut Exposition) {
+        let named = || {
+            let used = self.other_upstream.outcomes.iter().any(|count| get(count) > 0);
+            let all = self.upstreams.iter().map(|(name, upstream)| (name.as_str(), upstream));
+            all.chain(used.then_some(("(not configured)", &self.other_upstream)))
+        };
+        let mut family =
+            to.family("ptc_upstream_calls", "Upstream calls by server and outcome.", MetricKind::Counter);
+        for (server, upstream) in named() {
+            for (outcome, count) in UPSTREAM_OUTCOMES.iter().zip(&upstream.outcomes) {
+                family.sample(&[("server", server), ("outcome", outcome)], get(count));
+            }
+        }
+        let mut family = to.family(
+            "ptc_upstream_call_duration_seconds",
+            "Time of an upstream call.",
+            MetricKind::Histogram,
+        );
+        for (server, upstream) in named() {
+            family.histogram(&[("server", server)], &upstream.duration);
+        }
+        let mut family = to.family(
+            "ptc_upstream_fetched_bytes",
+            "Bytes of results that upstreams gave.",
+            MetricKind::Counter,
+        );
+        for (server, upstream) in named() {
+            family.sample(&[("server", server)], get(&upstream.fetched_bytes));
+        }
+    }
+}
+
+impl CallObserver for Metrics {
+    fn announced(&self, _call: &ObservedCall) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn ended(&self, call: &ObservedCall, end: &CallEnd) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let (outcome, report) = match &end.outcome {
+            CallOutcome::Answered(Answered { is_error: false, report, .. }) => ("ok", report.as_deref()),
+            CallOutcome::Answered(Answered { reason, report, .. }) => {
+                (reason.as_deref().unwrap_or(OTHER), report.as_deref())
+            }
+            CallOutcome::Crashed(_) => ("internal_error", None),
+            CallOutcome::Cancelled => ("cancelled", None),
+            CallOutcome::Discarded => return,
+        };
+        self.count(&call.tool, outcome, call.eval_id, report);
+    }
+}
+
+/// True for a tool that runs programs rather than manages sessions.
+fn is_eval(tool: &str) -> bool {
+    matches!(tool, "lisp_eval" | "lisp_session_eval" | "lisp_task")
+}
+
+/// Writes the outcomes that have happened, and `ok` in any case.
+fn write_outcomes(family: &mut Family<'_>, tool: &Tool) {
+    for (at, count) in tool.outcomes.iter().enumerate() {
+        let (outcome, count) = (outcome_at(at), get(count));
+        if count > 0 || outcome == "ok" {
+            family.sample(&[("tool", tool.name), ("outcome", outcome)], count);
+        }
+    }
+}

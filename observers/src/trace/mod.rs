@@ -1,0 +1,200 @@
+//! One JSON Lines file per call (`--trace-dir`).
+//!
+//! One thread does all file work, in the order of the calls. No call waits for a disk. An unwritable folder or a full
+//! disk costs records and one warning, never a call.
+
+mod events;
+mod folder;
+mod index;
+mod lines;
+mod names;
+mod waiting;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ptc_host::engine::{EvalId, MemoryBudget};
+use ptc_host::time::{self, Clock};
+use tokio::sync::oneshot;
+use tracing::error;
+
+pub use folder::Found;
+
+use crate::metrics::Exposition;
+use crate::recording::Recording;
+use events::{Begun, Ended};
+use ptc_protocol::report::CallReport;
+use ptc_protocol::report::TaskEvent;
+use waiting::Waiting;
+use writer::Writer;
+
+/// How long a reader waits for the writer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The options of traces.
+#[derive(Debug, Clone)]
+pub struct TraceOptions {
+    /// The folder; it is created if it is missing.
+    pub folder: PathBuf,
+    /// Most files in the folder.
+    pub max_files: usize,
+    /// Most bytes of all files.
+    pub max_bytes: u64,
+    /// The memory budget that the queue is charged to.
+    pub memory: Option<MemoryBudget>,
+    /// The policy for their content.
+    pub recording: Recording,
+    /// True if programs can call upstreams.
+    pub aggregator: bool,
+}
+
+/// A command for the writer.
+enum Command {
+    /// With the bytes that were charged for it, as the next one.
+    Begin(u64, Box<Begun>, usize),
+    End(u64, Box<Ended>, usize),
+    Find {
+        id: String,
+        owner_hash: String,
+        max_bytes: usize,
+        reply: oneshot::Sender<Option<Found>>,
+    },
+    Flush(Sender<()>),
+}
+
+/// The id of the trace of an evaluation: 32 hex digits, of which the first half is the process's.
+pub fn trace_id(eval_id: EvalId) -> String {
+    static PROCESS: OnceLock<u64> = OnceLock::new();
+    let process = PROCESS.get_or_init(|| {
+        let mut bytes = [0; 8];
+        // Without entropy several processes have the same ids, and the traces are still valid.
+        let _ = getrandom::fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    });
+    format!("{process:016x}{:016x}", eval_id.number())
+}
+
+/// The handle to the writer.
+pub struct Traces {
+    commands: Sender<Command>,
+    waiting: Arc<Waiting>,
+}
+
+impl Traces {
+    /// Starts the writer. If no thread can be started, nothing is traced, and that is logged.
+    pub fn start(options: TraceOptions) -> Arc<Self> {
+        let (commands, receiver) = channel();
+        let waiting = Arc::new(Waiting::new(options.memory.clone()));
+        let (counts, clock) = (waiting.clone(), Clock::current());
+        let spawned = std::thread::Builder::new().name("ptc-trace".into()).spawn(move || {
+            let _entered = clock.enter();
+            run(Writer::new(options), &receiver, &counts);
+        });
+        if let Err(failure) = spawned {
+            error!(event = "trace_dir_create_failed", reason = %failure);
+        }
+        Arc::new(Traces { commands, waiting })
+    }
+
+    /// Opens the trace of a call under this key; `false` if the writer is too far behind or there is no memory for
+    /// it.
+    fn begin(&self, key: u64, begun: Box<Begun>) -> bool {
+        let size = begun.size();
+        if self.waiting.is_full() || !self.waiting.try_hold(size) {
+            self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        self.send(Command::Begin(key, begun, size))
+    }
+
+    /// Closes the trace of a call.
+    fn end(&self, key: u64, mut ended: Box<Ended>) {
+        let mut held = ended.report.as_ref().map_or(0, |report| size(report));
+        if !self.waiting.try_hold(held) {
+            (ended.report, held) = (None, 0);
+        }
+        self.send(Command::End(key, ended, held));
+    }
+
+    /// The trace of the latest call with this request id or eval id that belongs to `owner_hash`.
+    pub async fn find(&self, id: &str, owner_hash: String, max_bytes: usize) -> Option<Found> {
+        if self.waiting.is_full() {
+            return None;
+        }
+        let (reply, found) = oneshot::channel();
+        self.send(Command::Find { id: id.to_owned(), owner_hash, max_bytes, reply });
+        time::timeout(PATIENCE, found).await.ok()?.ok()?
+    }
+
+    /// Waits until everything so far is written, at most for `limit`.
+    pub fn flush(&self, limit: Duration) {
+        let (done, flushed) = channel();
+        if self.send(Command::Flush(done)) {
+            // A late flush does not matter here.
+            let _ = flushed.recv_timeout(limit);
+        }
+    }
+
+    /// Writes the metric families of traces.
+    pub fn write_metrics(&self, to: &mut Exposition) {
+        self.waiting.write_metrics(to);
+    }
+
+    fn send(&self, command: Command) -> bool {
+        self.waiting.push();
+        self.commands.send(command).is_ok()
+    }
+}
+
+/// Serves commands until all senders are dropped.
+fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
+    for command in commands {
+        waiting.pop();
+        match command {
+            Command::Begin(key, begun, size) => {
+                if !writer.begin(key, &begun) {
+                    waiting.failed.fetch_add(1, Ordering::Relaxed);
+                }
+                drop(begun);
+                waiting.release(size);
+            }
+            Command::End(key, ended, size) => {
+                if let Some(written) = writer.end(key, &ended) {
+                    let count = if written { &waiting.written } else { &waiting.failed };
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+                drop(ended);
+                waiting.release(size);
+            }
+            Command::Find { id, owner_hash, max_bytes, reply } => {
+                // The caller may have stopped waiting.
+                let _ = reply.send(writer.find(&id, &owner_hash, max_bytes));
+            }
+            Command::Flush(done) => {
+                let _ = done.send(());
+            }
+        }
+        let (bytes, evicted) = writer.kept();
+        waiting.file_bytes.store(bytes, Ordering::Relaxed);
+        waiting.evicted.store(evicted, Ordering::Relaxed);
+    }
+}
+
+/// Bytes that a report occupies, roughly.
+fn size(report: &CallReport) -> usize {
+    let payload = &report.payload;
+    let text = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+    text(&report.program)
+        + text(&report.context)
+        + payload.final_result_bytes() as usize
+        + payload.prints.iter().map(String::len).sum::<usize>()
+        + payload.upstream_calls.len() * 512
+        + report.events.iter().map(TaskEvent::size).sum::<usize>()
+}

@@ -1,0 +1,364 @@
+//! A tool call in progress.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use ptc_host::engine::EvalId;
+use ptc_host::maybe_ready::MaybeReady;
+use ptc_host::time::{self, Instant};
+use tracing::field::display;
+use tracing::{error, info};
+
+use super::client_requests::Outgoing;
+use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
+use super::exposed::Exposed;
+use super::hearing::Hearing;
+use super::listeners::Place;
+use super::observer::CallSpan;
+use super::reply::{self, Answers};
+use super::results;
+use super::service::Service;
+use super::tasks::Asking;
+use super::tool::ToolReply;
+use super::watches::{Wanted, Watch};
+use crate::concurrency_limiter::Permit;
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
+use ptc_mcp::message::id::RequestId;
+
+/// A tool call that has its permit and is ready to run. Dropping it cancels it.
+pub struct Call {
+    pub(super) service: Arc<Service>,
+    pub(super) id: RequestId,
+    pub(super) era: Era,
+    pub(super) work: Work,
+    /// When it was admitted.
+    pub(super) started: Instant,
+    pub(super) cancelled: Cancellation,
+    /// Notifications to its client while it runs, if it asked for any.
+    pub(super) hearing: Option<Hearing>,
+    /// Questions to its client while it runs, if it can be asked.
+    pub(super) outgoing: Option<Outgoing>,
+    /// How long it may wait for people, in addition to its run time.
+    pub(super) patience: Duration,
+    pub(super) ticket: Ticket,
+    /// `None` for work that needs no permit.
+    pub(super) permit: Option<Permit>,
+    /// Observes how the call ends; dropping it reports a cancellation.
+    pub(super) span: Option<CallSpan>,
+}
+
+/// The work of a call.
+pub(super) enum Work {
+    /// Runs a tool call.
+    Tool {
+        /// The tool's name.
+        name: &'static str,
+        /// The evaluation that it may become.
+        eval_id: EvalId,
+        /// Its future.
+        running: BoxFuture<'static, ToolReply>,
+    },
+    /// Forwards a request for another feature than tools to an upstream.
+    Feature {
+        /// The method.
+        method: &'static str,
+        /// Makes the response.
+        running: BoxFuture<'static, Vec<u8>>,
+    },
+    /// Keeps a notification channel open until the conversation or the server drains, or the channel is evicted.
+    Listen(Box<Channel>),
+}
+
+/// A notification channel of the modern era.
+pub(super) struct Channel {
+    pub(super) place: Place,
+    /// The notifications that its client asked for.
+    pub(super) wanted: Wanted,
+    /// The tasks that its client subscribes to, and that client.
+    pub(super) tasks: Option<(Asking, Vec<String>)>,
+}
+
+impl Channel {
+    /// Acknowledges the offered notifications, then sends them until it is dropped.
+    async fn tell(
+        service: &Service,
+        connection: &Connection,
+        id: &RequestId,
+        (wanted, tasks): (&Wanted, Option<(Asking, Vec<String>)>),
+        notify: &mut (impl FnMut(Vec<u8>) + Send),
+    ) {
+        let (own, news) = match (&service.tasks, tasks) {
+            (Some(desk), Some((asking, ids))) => desk.listen(asking, ids).await,
+            _ => (Vec::new(), stream::pending().boxed()),
+        };
+        let mut news = news.fuse();
+        let Some(exposed) = &service.exposed else {
+            notify(results::subscription_acknowledged(id, &Wanted::default(), &own));
+            while let Some(task) = news.next().await {
+                notify(results::tasks::notification(service, id, &task));
+            }
+            return std::future::pending().await;
+        };
+        let watch = Watching { exposed: exposed.clone(), watch: exposed.watch(wanted.clone()) };
+        let principal = connection.owner().principal.shared_name();
+        let number = watch.watch.number();
+        let uris = wanted.uris.iter().filter(|_| exposed.resources);
+        let subscribing = uris.map(|uri| async {
+            exposed.subscribe(&principal, number, uri).await.is_ok().then(|| uri.clone())
+        });
+        let told = futures_util::future::join_all(subscribing).await.into_iter().flatten().collect();
+        let offered = Wanted {
+            uris: told,
+            resources: wanted.resources && exposed.resources,
+            prompts: wanted.prompts && exposed.prompts,
+        };
+        notify(results::subscription_acknowledged(id, &offered, &own));
+        loop {
+            tokio::select! {
+                notice = watch.watch.next() => notify(results::change(&notice, Some(id))),
+                Some(task) = news.next() => notify(results::tasks::notification(service, id, &task)),
+            }
+        }
+    }
+}
+
+/// A client's subscription. Dropping it ends the upstream subscriptions that no other client needs.
+pub struct Watching {
+    exposed: Arc<Exposed>,
+    /// What it is told of.
+    pub watch: Watch,
+}
+
+impl Watching {
+    /// The subscription of a client on a pipe, to all lists.
+    pub fn all_lists(exposed: &Arc<Exposed>) -> Self {
+        let lists = Wanted { resources: true, prompts: true, ..Wanted::default() };
+        Self { exposed: exposed.clone(), watch: exposed.watch(lists) }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let unwatched = self.watch.close();
+        if !unwatched.is_empty()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let exposed = self.exposed.clone();
+            runtime.spawn(async move { exposed.release(unwatched).await });
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum Finished {
+    /// With this response.
+    Reply(Vec<u8>),
+    /// It was cancelled. Holds the response for transports that answer calls whose conversation has ended.
+    Cancelled(CancelledBy, Vec<u8>),
+}
+
+impl Finished {
+    /// The response, unless the client itself has cancelled the call and expects none.
+    pub fn into_reply(self) -> Option<Vec<u8>> {
+        match self {
+            Finished::Cancelled(CancelledBy::Message, _) => None,
+            Finished::Reply(body) | Finished::Cancelled(CancelledBy::End, body) => Some(body),
+        }
+    }
+}
+
+impl Call {
+    /// The id of the request.
+    pub fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// True if the client asked for notifications while it runs.
+    pub fn wants_notifications(&self) -> bool {
+        self.hearing.is_some()
+    }
+
+    /// True if its client may be asked questions while it runs.
+    pub fn may_ask(&self) -> bool {
+        self.outgoing.is_some()
+    }
+
+    /// How long it may wait for people, in addition to its run time.
+    pub fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Drops notifications and questions, for a transport that cannot send them.
+    pub fn without_notifications(self) -> Self {
+        Call { hearing: None, outgoing: None, ..self }
+    }
+
+    /// True if it is a notification channel, which lasts until it is closed.
+    pub fn is_subscription(&self) -> bool {
+        matches!(self.work, Work::Listen(_))
+    }
+
+    /// Runs the call as far as possible without waiting; a short program runs to its end. Returns the call if it has
+    /// not ended; it must then continue with [`run`](Self::run) or [`run_until`](Self::run_until).
+    pub fn run_at_once(mut self: Box<Self>, context: &mut Context<'_>) -> MaybeReady<Finished, Box<Self>> {
+        // A client that wants notifications gets them in order.
+        let Work::Tool { running, .. } = &mut self.work else { return MaybeReady::Waiting(self) };
+        if self.hearing.is_some() {
+            return MaybeReady::Waiting(self);
+        }
+        match std::panic::catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
+            Ok(Poll::Pending) => MaybeReady::Waiting(self),
+            Ok(Poll::Ready(reply)) => MaybeReady::Ready(self.ended(Ok(Ok(reply)))),
+            Err(panic) => MaybeReady::Ready(self.ended(Ok(Err(panic)))),
+        }
+    }
+
+    /// Runs the call to its end. `notify` receives its notifications, before the response.
+    pub async fn run(self, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+        self.run_until(std::future::pending(), notify).await
+    }
+
+    /// Runs the call to its end, or until `end`, which cancels it like a message of its client.
+    pub async fn run_until(
+        self,
+        end: impl Future<Output = ()> + Send,
+        mut notify: impl FnMut(Vec<u8>) + Send,
+    ) -> Finished {
+        let mut call = self;
+        let started = call.started;
+        let Call { service, id, work, cancelled, hearing, outgoing, ticket, .. } = &mut call;
+        let running = match work {
+            Work::Tool { running, .. } => running,
+            Work::Feature { method, running } => {
+                let method = *method;
+                let finished = tokio::select! {
+                    biased;
+                    by = cancelled => Finished::Cancelled(by, cancelled_feature(id)),
+                    () = end => Finished::Cancelled(CancelledBy::End, cancelled_feature(id)),
+                    outcome = AssertUnwindSafe(running).catch_unwind() => {
+                        Finished::Reply(outcome.unwrap_or_else(|_| {
+                            error!(event = "worker_raise", request_id = %id, method, kind = "panic");
+                            reply::error(Answers::Request(id), &RpcError::internal())
+                        }))
+                    }
+                };
+                info!(event = "feature_request_stop", request_id = %id, method, duration_ms = duration_ms(started));
+                return finished;
+            }
+            Work::Listen(channel) => {
+                let last = results::subscription_ended(service, id);
+                let connection = ticket.connection();
+                let Channel { place, wanted, tasks } = &mut **channel;
+                let asked_for = (&*wanted, tasks.take());
+                return tokio::select! {
+                    by = cancelled => Finished::Cancelled(by, last),
+                    () = place => Finished::Reply(last),
+                    () = connection.drained() => Finished::Reply(last),
+                    () = service.drained() => Finished::Reply(last),
+                    () = Channel::tell(service, connection, id, asked_for, &mut notify) => Finished::Reply(last),
+                };
+            }
+        };
+        let mut end = pin!(end);
+        let mut running = AssertUnwindSafe(running).catch_unwind();
+        let outcome = loop {
+            let news = async {
+                match hearing {
+                    Some(hearing) => hearing.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                by = &mut *cancelled => break Err(by),
+                () = &mut end => break Err(CancelledBy::End),
+                outcome = &mut running => break Ok(outcome),
+                Some(message) = next(outgoing) => notify(message),
+                note = news => notify(note),
+            }
+        };
+        drop(running);
+        if outcome.is_ok() {
+            while let Some(message) = outgoing.as_mut().and_then(|outgoing| outgoing.try_recv().ok()) {
+                notify(message);
+            }
+            hearing.iter_mut().flat_map(Hearing::rest).for_each(notify);
+        }
+        call.ended(outcome)
+    }
+
+    /// Releases everything, informs all observers, and builds the response of a call with this `outcome`, or of a
+    /// cancelled call.
+    fn ended(self, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> Finished {
+        let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
+        let (tool, eval_id, running) = match work {
+            Work::Tool { name, eval_id, running } => (name, eval_id, running),
+            Work::Feature { .. } => {
+                return Finished::Cancelled(CancelledBy::End, cancelled_feature(&id));
+            }
+            Work::Listen(_) => {
+                return Finished::Cancelled(CancelledBy::End, results::subscription_ended(&service, &id));
+            }
+        };
+        drop(running);
+        // The permit is released before the answer can be seen, so that a client that waits for an answer and then
+        // calls again is never told that its own finished call is still in flight.
+        drop((ticket, permit));
+        let duration_ms = || duration_ms(started);
+        match outcome {
+            Ok(Ok(mut tool_reply)) => {
+                if let Some(span) = span {
+                    span.answered(&mut tool_reply);
+                }
+                let is_error = tool_reply.is_error;
+                let eval_id = tool_reply.eval_id.map(display);
+                info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms = duration_ms(), eval_id);
+                Finished::Reply(results::tool_call(&service, era, &id, &tool_reply))
+            }
+            Ok(Err(panic)) => {
+                let message = panic
+                    .downcast_ref::<&str>()
+                    .map(|text| (*text).to_owned())
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_default();
+                if let Some(span) = span {
+                    span.crashed(&message);
+                }
+                error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message, eval_id = %eval_id);
+                Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
+            }
+            Err(by) => {
+                info!(
+                    event = "cancelled_in_flight",
+                    request_id = %id,
+                    tool,
+                    duration_ms = duration_ms(),
+                    eval_id = %eval_id
+                );
+                Finished::Cancelled(by, results::tool_call(&service, era, &id, &ToolReply::cancelled()))
+            }
+        }
+    }
+}
+
+/// The next message to the client, if there may be one.
+async fn next(outgoing: &mut Option<Outgoing>) -> Option<Vec<u8>> {
+    outgoing.as_mut()?.recv().await
+}
+
+/// Milliseconds since `started`.
+fn duration_ms(started: Instant) -> u64 {
+    u64::try_from(time::since(started).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The response of a request for a feature that was cancelled.
+fn cancelled_feature(id: &RequestId) -> Vec<u8> {
+    reply::error(Answers::Request(id), &RpcError::new(RpcError::REFUSED, "the request was cancelled"))
+}

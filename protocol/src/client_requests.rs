@@ -1,0 +1,254 @@
+//! Our requests to a client, which it answers while one of its calls runs, or later (waiting.md 4.3).
+//!
+//! They are sent with the notifications of the call: on a pipe, or on the event stream that answers its POST. The
+//! reply arrives as a message of its own, and is matched by its id, once.
+
+use ptc_host::sync::Mutex;
+use std::sync::{Arc, MutexGuard};
+
+use ahash::AHashMap;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ptc_mcp::RpcError;
+use ptc_mcp::json::object_text;
+use ptc_mcp::message::id::IdMember;
+use ptc_mcp::message::strict::Message;
+use tokio::sync::{mpsc, oneshot};
+use tracing::debug;
+
+use super::connection::Connection;
+
+/// The prefix of the ids of our requests; 24 characters of base64url follow.
+const PREFIX: &str = "q_";
+const RANDOM: usize = 18;
+/// Most requests of one conversation that wait for their replies, including those kept for a late reply.
+const MAX_OPEN: usize = 256;
+/// Longest reply that is read, in bytes.
+const MAX_REPLY: usize = 256 << 10;
+
+/// The reply of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientReply {
+    /// `result` as written.
+    Result(String),
+    /// `error`.
+    Error(RpcError),
+}
+
+/// The open requests of one conversation.
+#[derive(Debug, Default)]
+pub(super) struct ClientRequests(Mutex<AHashMap<Arc<str>, oneshot::Sender<ClientReply>>>);
+
+impl ClientRequests {
+    /// Takes a message that is a reply to one of our requests. Returns whether it was.
+    pub(super) fn take(&self, message: &Message<'_>) -> bool {
+        let IdMember::Valid(id) = &message.id else { return false };
+        let id = id.json().trim_matches('"');
+        let Some(waiting) = self.open().remove(id) else { return false };
+        let reply = match (message.result, message.error) {
+            (Some(result), None) if result.len() <= MAX_REPLY => ClientReply::Result(result.to_owned()),
+            (_, Some(error)) => ClientReply::Error(RpcError::read(error)),
+            _ => ClientReply::Error(RpcError::invalid_request()),
+        };
+        debug!(event = "client_replied", is_error = matches!(reply, ClientReply::Error(_)));
+        // The task that asked may have ended.
+        let _ = waiting.send(reply);
+        true
+    }
+
+    /// Forwards a reply to the replica that has sent its request, if there may be one.
+    pub(super) fn hand_on(connection: &Connection, message: &Message<'_>) {
+        let (Some(elsewhere), IdMember::Valid(id)) = (connection.elsewhere(), &message.id) else { return };
+        let name = id.json().trim_matches('"');
+        let length = message.result.or(message.error).map_or(0, str::len);
+        if !name.starts_with(PREFIX) || length > MAX_REPLY {
+            return;
+        }
+        let text = object_text(|out| {
+            out.string("jsonrpc", "2.0");
+            out.raw("id", id.json());
+            if let Some(result) = message.result {
+                out.raw("result", result);
+            }
+            if let Some(error) = message.error {
+                out.raw("error", error);
+            }
+        });
+        elsewhere.reply_came(name, text);
+    }
+
+    /// The ids of all open requests.
+    pub(super) fn ids(&self) -> Vec<Arc<str>> {
+        self.open().keys().cloned().collect()
+    }
+
+    /// Drops all open requests: the conversation has ended.
+    pub(super) fn forget(&self) {
+        self.open().clear();
+    }
+
+    fn open(&self) -> MutexGuard<'_, AHashMap<Arc<str>, oneshot::Sender<ClientReply>>> {
+        self.0.lock()
+    }
+}
+
+/// The messages to the client of a call.
+pub(super) type Outgoing = mpsc::UnboundedReceiver<Vec<u8>>;
+
+/// A line to the client of a call, open for as long as the call runs.
+#[derive(Debug, Clone)]
+pub struct ClientLine {
+    connection: Arc<Connection>,
+    out: mpsc::UnboundedSender<Vec<u8>>,
+}
+
+/// The client cannot be asked: the call has no stream to it, too many requests are open, or the system has no
+/// entropy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoLine;
+
+impl ClientLine {
+    /// Opens a line for a call of this conversation. Returns it with the receiver of its messages.
+    pub(super) fn open(connection: &Arc<Connection>) -> (ClientLine, Outgoing) {
+        let (out, outgoing) = mpsc::unbounded_channel();
+        (ClientLine { connection: connection.clone(), out }, outgoing)
+    }
+
+    /// True if the call still runs and its transport accepts messages.
+    pub fn is_open(&self) -> bool {
+        !self.out.is_closed()
+    }
+
+    /// Sends a request. `params` is the text of a JSON object.
+    ///
+    /// # Errors
+    /// It cannot be sent.
+    pub fn request(&self, method: &str, params: &str) -> Result<Pending, NoLine> {
+        let name = match self.connection.elsewhere() {
+            Some(elsewhere) => elsewhere.request_name(),
+            None => random_name(),
+        };
+        let id: Arc<str> = format!("{PREFIX}{}", name.ok_or(NoLine)?).into();
+        let (reply, replied) = oneshot::channel();
+        {
+            let mut open = self.connection.client_requests().open();
+            if open.len() >= MAX_OPEN {
+                return Err(NoLine);
+            }
+            open.insert(id.clone(), reply);
+        }
+        let pending = Pending { connection: self.connection.clone(), id: id.clone(), replied };
+        let message = object_text(|message| {
+            message.string("jsonrpc", "2.0");
+            message.string("id", &id);
+            message.string("method", method);
+            message.raw("params", params);
+        });
+        self.out.send(message.into_bytes()).map_err(|_| NoLine)?;
+        Ok(pending)
+    }
+
+    /// Sends a notification, if the call still runs. `params` is the text of a JSON object.
+    pub fn notify(&self, method: &str, params: &str) {
+        let message = object_text(|message| {
+            message.string("jsonrpc", "2.0");
+            message.string("method", method);
+            message.raw("params", params);
+        });
+        // The transport may have stopped listening.
+        let _ = self.out.send(message.into_bytes());
+    }
+}
+
+fn random_name() -> Option<String> {
+    let mut random = [0; RANDOM];
+    getrandom::fill(&mut random).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(random))
+}
+
+/// A request that waits for its reply. Dropping it gives up the reply.
+#[derive(Debug)]
+pub struct Pending {
+    connection: Arc<Connection>,
+    id: Arc<str>,
+    replied: oneshot::Receiver<ClientReply>,
+}
+
+impl Pending {
+    /// The id of the request.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// The reply; `None` if the conversation has ended, so that no reply can come. May be dropped while it waits.
+    pub async fn reply(&mut self) -> Option<ClientReply> {
+        (&mut self.replied).await.ok()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.connection.client_requests().open().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use ptc_mcp::json::{Value, json};
+    use ptc_mcp::message::strict::{Incoming, read};
+
+    use super::*;
+    use crate::principal::{Owner, Principal};
+
+    fn take(connection: &Arc<Connection>, message: Value) -> bool {
+        let text = message.to_string();
+        match read(text.as_bytes()).unwrap() {
+            Incoming::Single(message) => connection.client_requests().take(&message),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_reply_is_taken_once_and_by_nobody_else() {
+        let connection = Connection::new(Owner::of(Principal::process()), 4);
+        let other = Connection::new(Owner::of(Principal::process()), 4);
+        let (line, mut outgoing) = ClientLine::open(&connection);
+        let mut asked = line.request("elicitation/create", r#"{"message":"?"}"#).unwrap();
+        let sent: Value = serde_json::from_slice(&outgoing.try_recv().unwrap()).unwrap();
+        assert_eq!(
+            (&sent["method"], &sent["params"]["message"]),
+            (&json!("elicitation/create"), &json!("?"))
+        );
+        let id = sent["id"].as_str().unwrap().to_owned();
+        assert!(id.starts_with("q_") && id.len() == 26 && *id == **asked.id(), "{id}");
+        let reply = json!({"jsonrpc":"2.0","id":id,"result":{"action":"accept"}});
+        assert!(!take(&other, reply.clone()) && asked.reply().now_or_never().is_none());
+        assert!(!take(&connection, json!({"jsonrpc":"2.0","id":"q_","result":{}})));
+        assert!(take(&connection, reply.clone()) && !take(&connection, reply));
+        let expected = ClientReply::Result(r#"{"action":"accept"}"#.into());
+        assert_eq!(asked.reply().now_or_never(), Some(Some(expected)));
+    }
+
+    #[test]
+    fn errors_and_ends_are_no_results() {
+        let connection = Connection::new(Owner::of(Principal::process()), 4);
+        let (line, mut outgoing) = ClientLine::open(&connection);
+        let mut asked = line.request("elicitation/create", "{}").unwrap();
+        let error = json!({"code":-1,"message":"the user is away"});
+        assert!(take(&connection, json!({"jsonrpc":"2.0","id":&**asked.id(),"error":error})));
+        let reply = asked.reply().now_or_never();
+        assert!(
+            matches!(reply, Some(Some(ClientReply::Error(error))) if error.message == "the user is away")
+        );
+        let mut asked = line.request("elicitation/create", "{}").unwrap();
+        connection.cancel_all();
+        assert_eq!(asked.reply().now_or_never(), Some(None));
+        let kept: Vec<_> = (0..MAX_OPEN).map(|_| line.request("elicitation/create", "{}").unwrap()).collect();
+        assert_eq!(line.request("elicitation/create", "{}").unwrap_err(), NoLine);
+        drop(kept);
+        outgoing.close();
+        assert_eq!(line.request("elicitation/create", "{}").unwrap_err(), NoLine);
+        assert!(connection.client_requests().open().is_empty(), "what was not sent waits for nothing");
+    }
+}

@@ -1,0 +1,360 @@
+//! The process-wide limits on concurrent tool calls: their number, the number of one principal, and the memory that a
+//! further call requires. There is no queue: a call gets a permit at once or is refused as busy, so no call waits
+//! behind those of others, and none is held for a client that has left. A program that only sleeps lends its permit.
+//! It has the permit back at once when it resumes, even beyond the limit, since it was admitted before.
+
+use ptc_host::sync::Mutex;
+use std::fmt;
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use ptc_host::engine::{MemoryBudget, RunPermit};
+use ptc_host::time::timeout;
+use tokio::sync::watch;
+
+use crate::principal::Principal;
+use crate::usage::Count;
+
+/// How often a program that waits for a permit asks again, although none was given back: memory may be free again.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Limits on running calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Of all principals together.
+    pub all: usize,
+    /// Of one principal.
+    pub per_owner: usize,
+}
+
+impl CallLimits {
+    /// `all` calls, for all principals alike.
+    pub fn shared(all: usize) -> Self {
+        CallLimits { all, per_owner: all }
+    }
+}
+
+/// Counts running calls up to their limits.
+#[derive(Debug)]
+pub struct ConcurrencyLimiter {
+    limits: CallLimits,
+    running: Count,
+    memory: Option<MemoryBudget>,
+    /// Tells programs that wait for a permit, if there are any.
+    freed: watch::Sender<()>,
+}
+
+/// Why a call is not admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// This many calls are running already.
+    Calls(usize),
+    /// This many calls of the caller's principal are running already.
+    OwnerCalls(usize),
+    /// This many calls of the caller's conversation are running already.
+    SessionCalls(usize),
+    /// Running calls hold nearly all of the allowed memory.
+    Memory,
+    /// Programs and sessions of the caller's principal hold nearly all of its memory limit, in bytes.
+    OwnerMemory(u64),
+}
+
+impl Full {
+    /// The limit's name in metrics.
+    pub(crate) fn limit(self) -> &'static str {
+        match self {
+            Full::Calls(_) => "global_concurrency",
+            Full::OwnerCalls(_) => "per_owner_concurrency",
+            Full::SessionCalls(_) => "in_flight",
+            Full::Memory => "max_total_memory_bytes",
+            Full::OwnerMemory(_) => "max_total_memory_bytes_per_owner",
+        }
+    }
+}
+
+impl fmt::Display for Full {
+    /// The limit that is reached, its value and its flag.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Full::Calls(limit) => write!(out, "{limit} calls run (--max-concurrent-calls)"),
+            Full::OwnerCalls(limit) => {
+                write!(out, "{limit} calls of this caller run (--max-concurrent-calls-per-owner)")
+            }
+            Full::SessionCalls(limit) => {
+                write!(out, "{limit} calls of this session run (--http-max-in-flight-per-session)")
+            }
+            Full::Memory => out.write_str("the memory budget is exhausted (--max-total-memory-bytes)"),
+            Full::OwnerMemory(limit) => write!(
+                out,
+                "programs and sessions of this caller hold {limit} bytes (--max-total-memory-bytes-per-owner)"
+            ),
+        }
+    }
+}
+
+/// The right to run one call, returned on drop.
+#[derive(Debug)]
+pub struct Permit {
+    holding: Arc<Holding>,
+    loan: PermitLoan,
+}
+
+impl Permit {
+    /// The loan of this permit.
+    pub fn loan(&self) -> &PermitLoan {
+        &self.loan
+    }
+}
+
+/// A permit, and whether it is counted now.
+#[derive(Debug)]
+struct Holding {
+    limiter: Arc<ConcurrencyLimiter>,
+    principal: Principal,
+    state: Mutex<PermitState>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PermitState {
+    /// It counts.
+    Held,
+    /// It does not count, as its program sleeps.
+    Lent,
+    /// It does not count any more: its call has ended.
+    Returned,
+}
+
+impl Holding {
+    fn state(&self) -> MutexGuard<'_, PermitState> {
+        self.state.lock()
+    }
+
+    fn give_back(&self) {
+        self.limiter.running.give_back(1);
+        self.principal.usage().calls.give_back(1);
+        if self.limiter.freed.receiver_count() > 0 {
+            self.limiter.freed.send_replace(());
+        }
+    }
+}
+
+/// A program's access to the permit of its call, which may be granted after the program has been prepared.
+#[derive(Clone, Debug, Default)]
+pub struct PermitLoan(Arc<Mutex<Option<Arc<Holding>>>>);
+
+impl PermitLoan {
+    fn permit(&self) -> MutexGuard<'_, Option<Arc<Holding>>> {
+        self.0.lock()
+    }
+
+    /// Attaches this loan to a permit.
+    pub fn bind(&self, permit: &mut Permit) {
+        permit.loan = self.clone();
+        *self.permit() = Some(permit.holding.clone());
+    }
+
+    /// The loan, for a program of the call.
+    pub fn shared(&self) -> Arc<dyn RunPermit> {
+        Arc::new(self.clone())
+    }
+}
+
+impl RunPermit for PermitLoan {
+    fn lend(&self) {
+        if let Some(holding) = &*self.permit() {
+            let mut state = holding.state();
+            if *state == PermitState::Held {
+                holding.give_back();
+                *state = PermitState::Lent;
+            }
+        }
+    }
+
+    fn take_back(&self) {
+        if let Some(holding) = &*self.permit() {
+            let mut state = holding.state();
+            if *state == PermitState::Lent {
+                holding.limiter.running.take(1);
+                holding.principal.usage().calls.take(1);
+                *state = PermitState::Held;
+            }
+        }
+    }
+}
+
+impl ConcurrencyLimiter {
+    /// A limiter of the number of concurrent calls.
+    pub fn new(limits: CallLimits) -> Arc<Self> {
+        Arc::new(ConcurrencyLimiter::of(limits, None))
+    }
+
+    /// The same limits, and no further calls while `memory` is exhausted.
+    pub fn within(limits: CallLimits, memory: MemoryBudget) -> Arc<Self> {
+        Arc::new(ConcurrencyLimiter::of(limits, Some(memory)))
+    }
+
+    fn of(limits: CallLimits, memory: Option<MemoryBudget>) -> ConcurrencyLimiter {
+        ConcurrencyLimiter { limits, running: Count::default(), memory, freed: watch::Sender::new(()) }
+    }
+
+    /// A permit for a call of `principal`, as soon as there is one: for a program that was admitted before. Looks at each permit
+    /// that is given back, and now and then, since memory that becomes free says nothing.
+    pub async fn enter(self: &Arc<Self>, principal: &Principal) -> Permit {
+        let mut freed = self.freed.subscribe();
+        loop {
+            if let Ok(permit) = self.try_enter(principal) {
+                return permit;
+            }
+            let _ = timeout(LOOK, freed.changed()).await;
+        }
+    }
+
+    /// The limits on running calls.
+    pub fn limits(&self) -> CallLimits {
+        self.limits
+    }
+
+    /// The number of running calls.
+    pub fn running(&self) -> usize {
+        self.running.get()
+    }
+
+    /// A permit for a call of `principal`, unless the principal is at its limit, all permits are taken or memory is
+    /// short.
+    ///
+    /// # Errors
+    /// The resource that is exhausted.
+    pub fn try_enter(self: &Arc<Self>, principal: &Principal) -> Result<Permit, Full> {
+        if let Some(memory) = &self.memory {
+            if !memory.has_room() {
+                return Err(Full::Memory);
+            }
+            let own = memory.of(Some(principal.known_name()));
+            if !own.has_room() {
+                return Err(Full::OwnerMemory(own.limit()));
+            }
+        }
+        let CallLimits { all, per_owner } = self.limits;
+        if !self.running.try_take(1, all) {
+            return Err(Full::Calls(all));
+        }
+        if !principal.usage().calls.try_take(1, per_owner) {
+            self.running.give_back(1);
+            return Err(Full::OwnerCalls(per_owner));
+        }
+        let (limiter, principal) = (self.clone(), principal.clone());
+        let holding = Arc::new(Holding { limiter, principal, state: Mutex::new(PermitState::Held) });
+        Ok(Permit { holding, loan: PermitLoan::default() })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.holding.state();
+        if *state == PermitState::Held {
+            self.holding.give_back();
+        }
+        *state = PermitState::Returned;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn permits_come_back_when_dropped() {
+        let limiter = ConcurrencyLimiter::new(CallLimits::shared(2));
+        let me = Principal::named("me");
+        let first = limiter.try_enter(&me);
+        let second = limiter.try_enter(&me);
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(limiter.try_enter(&me).unwrap_err(), Full::Calls(2));
+        drop(first);
+        assert_eq!((limiter.running(), me.usage().calls.get()), (1, 1));
+        assert!(limiter.try_enter(&me).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_waits_for_a_permit_gets_the_first_that_is_free() {
+        let limiter = ConcurrencyLimiter::new(CallLimits { all: 2, per_owner: 1 });
+        let (me, other) = (Principal::named("me"), Principal::named("other"));
+        let (mine, others) = (limiter.try_enter(&me).unwrap(), limiter.try_enter(&other).unwrap());
+        let mut entering = std::pin::pin!(limiter.enter(&me));
+        assert!(entering.as_mut().now_or_never().is_none());
+        drop(others);
+        assert!(entering.as_mut().now_or_never().is_none(), "the limit of its principal is reached");
+        drop(mine);
+        assert!(entering.as_mut().now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_lent_permit_is_free_for_others_until_it_is_taken_back() {
+        let limiter = ConcurrencyLimiter::new(CallLimits::shared(1));
+        let (me, other) = (Principal::named("me"), Principal::named("other"));
+        let loan = PermitLoan::default();
+        loan.lend();
+        let mut permit = limiter.try_enter(&me).unwrap();
+        loan.bind(&mut permit);
+        loan.lend();
+        loan.lend();
+        assert_eq!((limiter.running(), me.usage().calls.get()), (0, 0));
+        let second = limiter.try_enter(&other).unwrap();
+        loan.take_back();
+        loan.take_back();
+        assert_eq!((limiter.running(), me.usage().calls.get()), (2, 1), "it goes on beyond the limit");
+        drop(second);
+        assert_eq!(limiter.try_enter(&other).unwrap_err(), Full::Calls(1));
+        drop(permit);
+        assert_eq!((limiter.running(), me.usage().calls.get()), (0, 0));
+    }
+
+    #[test]
+    fn a_call_that_ends_while_it_sleeps_gives_its_permit_back_once() {
+        let limiter = ConcurrencyLimiter::new(CallLimits::shared(1));
+        let loan = PermitLoan::default();
+        let mut permit = limiter.try_enter(&Principal::named("me")).unwrap();
+        loan.bind(&mut permit);
+        loan.lend();
+        drop(permit);
+        assert_eq!(limiter.running(), 0);
+        loan.take_back();
+        loan.lend();
+        assert_eq!(limiter.running(), 0, "what has ended takes nothing");
+    }
+
+    #[test]
+    fn nobody_takes_more_than_their_share() {
+        let limiter = ConcurrencyLimiter::new(CallLimits { all: 8, per_owner: 2 });
+        let (greedy, other) = (Principal::named("greedy"), Principal::named("other"));
+        let _held = [0, 1].map(|_| limiter.try_enter(&greedy).unwrap());
+        for _ in 0..100 {
+            assert_eq!(limiter.try_enter(&greedy.clone()).unwrap_err(), Full::OwnerCalls(2));
+        }
+        assert_eq!(limiter.running(), 2, "what was refused holds nothing");
+        assert!(limiter.try_enter(&other).is_ok());
+    }
+
+    #[test]
+    fn a_principal_without_memory_of_its_own_keeps_out_nobody_else() {
+        let memory = MemoryBudget::shared(1 << 20, 1 << 18);
+        let limiter = ConcurrencyLimiter::within(CallLimits::shared(9), memory.clone());
+        let (greedy, other) = (Principal::named("greedy"), Principal::named("other"));
+        assert!(memory.of(Some(greedy.known_name())).try_take(1 << 18));
+        assert_eq!(limiter.try_enter(&greedy).unwrap_err(), Full::OwnerMemory(1 << 18));
+        assert!(limiter.try_enter(&other).is_ok());
+    }
+
+    #[test]
+    fn nobody_is_let_in_while_memory_is_short() {
+        let memory = MemoryBudget::new(1 << 20);
+        let limiter = ConcurrencyLimiter::within(CallLimits::shared(9), memory.clone());
+        let me = Principal::named("me");
+        assert!(memory.try_take(1 << 20));
+        assert_eq!(limiter.try_enter(&me).unwrap_err(), Full::Memory);
+        memory.give_back(1 << 20);
+        assert!(limiter.try_enter(&me).is_ok());
+    }
+}

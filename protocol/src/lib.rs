@@ -1,0 +1,60 @@
+//! MCP without a transport: messages in, answers out, for both eras of the protocol on the same conversation.
+//!
+//! A transport reads frames or bodies, gives each [`Message`](ptc_mcp::message::strict::Message) to
+//! [`service::Service::handle`] and sends the result. Calls that take time are returned as a [`call::Call`] to run;
+//! all other messages are answered at once.
+
+// Tests may read any clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+mod answers;
+pub mod call;
+mod client;
+pub mod client_requests;
+pub mod codec;
+pub mod concurrency_limiter;
+pub mod connection;
+pub mod drain;
+pub(crate) mod elicitation;
+mod elsewhere;
+pub mod exposed;
+mod handled;
+mod hearing;
+pub mod identity;
+pub mod listeners;
+mod log_budget;
+pub mod methods;
+pub mod observer;
+pub mod principal;
+pub mod progress;
+pub mod public_url;
+pub mod reply;
+pub mod report;
+pub mod request_state;
+mod results;
+pub mod server_state;
+pub mod service;
+pub mod settings;
+pub mod tasks;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod timestamp;
+pub mod tool;
+pub mod usage;
+mod watches;
+
+pub use answers::answers;
+pub use call::Watching;
+pub use call::{Call, Finished};
+pub use client::LongText;
+pub use client::{ClientFacts, KnownClient};
+pub use connection::Connection;
+pub use drain::Drain;
+pub use elicitation::Elicitation;
+pub use elsewhere::Elsewhere;
+pub use handled::Disposition;
+pub use handled::{Handled, Reply};
+pub use results::change;
+pub use service::{Asking, SessionNeed};
+pub use service::{MessageContext, Service};
+pub use watches::Notice;

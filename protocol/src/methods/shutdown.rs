@@ -1,0 +1,17 @@
+//! `shutdown`: running calls finish, new ones are refused.
+
+use std::sync::Arc;
+
+use ptc_mcp::message::id::RequestId;
+use tracing::info;
+
+use crate::connection::Connection;
+use crate::handled::Handled;
+use crate::reply;
+
+/// Answers `null` and drains the conversation.
+pub fn answer(connection: &Arc<Connection>, id: &RequestId) -> Handled {
+    info!(event = "shutdown", request_id = %id);
+    connection.drain();
+    Handled::answered(reply::result(id, |out| out.extend_from_slice(b"null")))
+}

@@ -1,0 +1,396 @@
+//! `tools/call`
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ptc_host::digest::sha256;
+use ptc_host::engine::EvalId;
+use ptc_host::time;
+use ptc_mcp::Era;
+use ptc_mcp::LogLevel;
+use ptc_mcp::Revision;
+use ptc_mcp::RpcError;
+use ptc_mcp::json::{Kind, Raw};
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::params::{Params, ParamsMember};
+use tracing::{debug, info, warn};
+
+use crate::answers;
+use crate::call::{Call, Work};
+use crate::client::KnownClient;
+use crate::client_requests::{ClientLine, Outgoing};
+use crate::concurrency_limiter::{Full, PermitLoan};
+use crate::connection::Refused;
+use crate::elicitation::Elicitation;
+use crate::handled::Handled;
+use crate::hearing::Hearing;
+use crate::observer::CallSpan;
+use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};
+use crate::results;
+use crate::service::{MessageContext, Service};
+use crate::tasks;
+use crate::tool::{Asked, CallContext, CallExtras, Origin, Prepared, Retry, Tool, ToolReply, short_name};
+
+/// Answers a call, or prepares it to run.
+///
+/// The order is fixed: parameters, draining, name, arguments, duplicate id, the conversation's own limit, the process's
+/// limit. So a malformed call never takes a permit.
+pub fn answer(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    params: &ParamsMember<'_>,
+) -> Handled {
+    let Some(params) = params.object() else {
+        return Handled::error(id, &RpcError::invalid_params());
+    };
+    let unquoted = params.arguments.filter(|given| given.kind() == Kind::String).and_then(Raw::as_str);
+    let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
+    let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
+    info!(event = "tools_call_start", request_id = %id, tool = loggable(&name));
+    let request = Request { service, from, id, params, name: &name };
+    if service.is_draining() || from.connection.is_draining() {
+        info!(event = "tools_call_rejected_shutting_down", request_id = %id);
+        return request.reply(&ToolReply::shutting_down());
+    }
+    match service.tools.find(&name) {
+        Some((name, tool)) => request.prepare(name, tool),
+        None => request.without_tool(),
+    }
+}
+
+/// The arguments as their client means them. Some clients send `null` for none, and an object as its JSON text, which
+/// is `unquoted` here (ruling 74).
+fn meant<'a>(given: Option<Raw<'a>>, unquoted: Option<&'a str>) -> Option<Raw<'a>> {
+    let given = given.filter(|given| given.kind() != Kind::Null)?;
+    Some(unquoted.and_then(Raw::object_of).unwrap_or(given))
+}
+
+/// Answers a `prompts/get` of a prompt that an extension has.
+pub(super) fn prompt(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    method: &str,
+    params: &ParamsMember<'_>,
+) -> Option<Handled> {
+    let params = params.object().filter(|_| method == "prompts/get")?;
+    let name = params.name.and_then(Raw::as_str)?;
+    let (known, prompt) = service.prompts.find(&name)?;
+    Some(Request { service, from, id, params, name: &name }.prepare(known, prompt))
+}
+
+/// A call with usable parameters.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    service: &'a Arc<Service>,
+    from: MessageContext<'a>,
+    id: &'a RequestId,
+    params: &'a Params<'a>,
+    /// The tool as the client names it.
+    name: &'a str,
+}
+
+/// A call as prepared by its tool, and its observers.
+struct Ready {
+    name: &'static str,
+    eval_id: EvalId,
+    running: BoxFuture<'static, ToolReply>,
+    /// True if it needs a permit.
+    gated: bool,
+    hearing: Option<Hearing>,
+    outgoing: Option<Outgoing>,
+    patience: Duration,
+    span: Option<CallSpan>,
+    permit: PermitLoan,
+}
+
+/// How long a call that resumes a program waits for the outcome of an earlier call that did so first
+/// (waiting.md 5.4), in addition to the time for a page that a person is reading (waiting.md 4.2).
+const RETRY_PATIENCE: Duration = Duration::from_secs(15);
+
+impl Request<'_> {
+    /// Answers the call with its tool's reply.
+    fn reply(&self, reply: &ToolReply) -> Handled {
+        Handled::answered(results::tool_call(self.service, self.from.era, self.id, reply))
+    }
+
+    /// The facts that the tool receives besides the arguments.
+    fn context(&self) -> CallContext {
+        let connection = self.from.connection;
+        CallContext {
+            owner: connection.owner().clone(),
+            request_id: self.id.clone(),
+            revision: match self.from.era {
+                Era::Modern => Revision::V2026_07_28,
+                Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
+            },
+            origin: self.from.origin.map(|request_id| Origin { request_id: request_id.into() }),
+            eval_id: EvalId::new(),
+            result_room: self.from.client(self.params.meta.client_info).map(KnownClient::whole_result),
+            progress: None,
+            audience: None,
+            asked: Asked::default(),
+            permit: PermitLoan::default(),
+        }
+    }
+
+    /// How the client can be asked, and the receiver of the questions that the call sends.
+    fn asked(&self, tool: &'static str) -> Result<(Asked, Option<Outgoing>), Refusal> {
+        let none = (self.plain(), None);
+        let Some(asking) = &self.service.asking else { return Ok(none) };
+        if self.from.era == Era::Modern {
+            let modes = Elicitation::declared(self.params.meta.capabilities, Revision::V2026_07_28);
+            let retry = self.retry(tool, &asking.states)?.map(Arc::new);
+            return Ok((Asked { modes, retry, ..self.plain() }, None));
+        }
+        let connection = self.from.connection;
+        let modes = connection.elicitation();
+        if !modes.is_any() || !connection.lasts() {
+            return Ok(none);
+        }
+        let (line, outgoing) = ClientLine::open(connection);
+        Ok((Asked { modes, line: Some(line), ..self.plain() }, Some(outgoing)))
+    }
+
+    /// How a client is described that cannot be asked.
+    fn plain(&self) -> Asked {
+        Asked {
+            takes_tasks: self.from.era == Era::Modern
+                && self.service.tasks.is_some()
+                && tasks::declared(self.params.meta.capabilities),
+            ..Asked::default()
+        }
+    }
+
+    /// The state and the answers that the client returned. `inputResponses` without a state are ignored: the call is
+    /// a new one.
+    fn retry(&self, tool: &'static str, states: &RequestStates) -> Result<Option<Retry>, Refusal> {
+        let Some(state) = self.params.request_state else { return Ok(None) };
+        let sealed = state.as_str().ok_or(Refusal::Malformed)?;
+        let arguments = arguments_digest(self.params.arguments.map(Raw::text));
+        let principal = self.from.connection.owner().principal.name();
+        let bound = Bound { principal, method: "tools/call", tool, arguments: &arguments };
+        let state = states.open(&sealed, bound)?;
+        let responses = self.params.input_responses;
+        responses.map_or(Ok(()), check_responses)?;
+        let responses = responses.map(|given| given.text().to_owned());
+        let mut asked = Vec::with_capacity(sealed.len() + 64);
+        for text in [Some(&*sealed), responses.as_deref()] {
+            asked.extend_from_slice(&text.map_or(0, |text| text.len() as u64 + 1).to_be_bytes());
+            asked.extend_from_slice(text.unwrap_or_default().as_bytes());
+        }
+        Ok(Some(Retry { state, digest: sha256(&asked), responses, visited: None }))
+    }
+
+    /// Answers a call of a tool that is unknown or not offered.
+    fn without_tool(&self) -> Handled {
+        let (service, name) = (self.service, self.name);
+        let context = self.context();
+        if let Some((known, refusal)) = service.tools.refusal(name) {
+            let mut reply = refusal.clone();
+            if let Some(observers) = &service.observers {
+                observers.announce(&context, known, self.params.arguments).answered(&mut reply);
+            }
+            return self.reply(&reply);
+        }
+        if let Some(observers) = &service.observers {
+            observers.unknown_tool(&context, name);
+        }
+        match self.from.era {
+            Era::Handshake => self.reply(&ToolReply::unknown_tool(name)),
+            Era::Modern => Handled::error(
+                self.id,
+                &RpcError::new(RpcError::INVALID_PARAMS, format!("Unknown tool: {}", short_name(name))),
+            ),
+        }
+    }
+
+    /// Lets the tool check the arguments. Many calls end here.
+    fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
+        let Some(dialect) = tool.dialect() else { return self.prepared(name, tool, None) };
+        let responses = self.params.input_responses.map(|given| dialect.responses(given.text()));
+        let responses = responses.as_deref().and_then(|text| Raw::parse(text).ok());
+        let params = Params { input_responses: responses.or(self.params.input_responses), ..*self.params };
+        let extras = Some(CallExtras::of(&params).into());
+        Request { params: &params, ..*self }.prepared(name, tool, extras)
+    }
+
+    fn prepared(&self, name: &'static str, tool: &dyn Tool, extras: Option<Arc<CallExtras>>) -> Handled {
+        let level = match self.from.era {
+            Era::Modern => {
+                self.params.meta.log_level.and_then(Raw::as_str).and_then(|name| LogLevel::from_name(&name))
+            }
+            Era::Handshake => self.from.connection.log_level(),
+        };
+        let principal = self.from.connection.owner().principal.name();
+        let upstreams = self.service.upstreams_say.as_ref().map(|redactor| (redactor, principal));
+        let (hearing, telling) = Hearing::asked_for(self.params, level, upstreams);
+        let (asked, outgoing) = match self.asked(name) {
+            Ok(asked) => asked,
+            Err(refusal) => {
+                info!(event = "request_state_refused", request_id = %self.id, reason = refusal.reason());
+                return Handled::error(self.id, &refusal.error());
+            }
+        };
+        let patience = match (&asked.retry, &self.service.asking) {
+            (Some(_), Some(asking)) => RETRY_PATIENCE + asking.page,
+            (None, Some(asking)) if asked.line.is_some() => asking.open,
+            _ => Duration::ZERO,
+        };
+        let asked = Asked { extras, ..asked };
+        let context =
+            CallContext { progress: telling.calls, audience: telling.audience, asked, ..self.context() };
+        let arguments = self.params.arguments;
+        let observers = self.service.observers.as_ref().filter(|_| tool.is_observed());
+        let span = observers.map(|observers| observers.announce(&context, name, arguments));
+        let (running, gated) = match tool.prepare(arguments, &context) {
+            Prepared::Done(mut reply) => {
+                if let Some(span) = span {
+                    span.answered(&mut reply);
+                }
+                info!(event = "tools_call_stop", request_id = %self.id, tool = name, is_error = reply.is_error);
+                return self.reply(&reply);
+            }
+            Prepared::Full(full) => return self.busy(tool, full, span),
+            Prepared::Gated(running) => (running, true),
+            Prepared::Free(running) => (running, false),
+            Prepared::After(wait) => (self.after(name, wait, context.permit.clone()), false),
+        };
+        let ready = Ready {
+            name,
+            eval_id: context.eval_id,
+            running,
+            gated,
+            hearing,
+            outgoing,
+            patience,
+            span,
+            permit: context.permit,
+        };
+        self.admit(tool, ready)
+    }
+
+    /// Waits until a call can be prepared, then admits and runs it.
+    fn after(
+        &self,
+        name: &'static str,
+        wait: BoxFuture<'static, Prepared>,
+        loan: PermitLoan,
+    ) -> BoxFuture<'static, ToolReply> {
+        let (service, principal) = (self.service.clone(), self.from.connection.owner().principal.clone());
+        let busy = move |service: &Service, full| match service.tools.find(name) {
+            Some((_, tool)) => tool.busy(full),
+            None => ToolReply::unknown_tool(name),
+        };
+        async move {
+            let mut prepared = wait.await;
+            loop {
+                prepared = match prepared {
+                    Prepared::Done(reply) => return reply,
+                    Prepared::Full(full) => return busy(&service, full),
+                    Prepared::Free(running) => return running.await,
+                    Prepared::Gated(running) => match service.limiter.try_enter(&principal) {
+                        Ok(mut permit) => {
+                            loan.bind(&mut permit);
+                            return running.await;
+                        }
+                        Err(full) => return busy(&service, full),
+                    },
+                    Prepared::After(wait) => wait.await,
+                };
+            }
+        }
+        .boxed()
+    }
+
+    /// Admits a call if the conversation and the process have capacity.
+    fn admit(&self, tool: &dyn Tool, ready: Ready) -> Handled {
+        let Ready { name, eval_id, running, gated, hearing, outgoing, patience, mut span, permit: loan } =
+            ready;
+        let (ticket, cancelled) = match self.from.connection.enter(self.id) {
+            Ok(entered) => entered,
+            Err(Refused::Full(limit)) => {
+                // A pipe is one conversation with the whole process.
+                let is_session = self.from.connection.owner().http_session.is_some();
+                let full = if is_session { Full::SessionCalls(limit) } else { Full::Calls(limit) };
+                return self.busy(tool, full, span);
+            }
+            Err(Refused::Duplicate) => {
+                let client = self.from.connection.owner().principal.hash();
+                match self.service.refusals.line(client) {
+                    Some(left_out) => warn!(event = "duplicate_request_id", request_id = %self.id, left_out),
+                    None => debug!(event = "duplicate_request_id", request_id = %self.id),
+                }
+                if let Some(span) = span {
+                    span.discard();
+                }
+                return Handled::error(self.id, &RpcError::duplicate_id(self.id));
+            }
+        };
+        let principal = &self.from.connection.owner().principal;
+        let mut permit = match gated.then(|| self.service.limiter.try_enter(principal)).transpose() {
+            Ok(permit) => permit,
+            Err(full) => return self.busy(tool, full, span),
+        };
+        permit.iter_mut().for_each(|permit| loan.bind(permit));
+        if let Some(span) = &mut span {
+            span.runs();
+        }
+        Handled::Call(Box::new(Call {
+            service: self.service.clone(),
+            id: self.id.clone(),
+            era: self.from.era,
+            work: Work::Tool { name, eval_id, running },
+            started: time::now(),
+            cancelled,
+            hearing,
+            outgoing,
+            patience,
+            ticket,
+            permit,
+            span,
+        }))
+    }
+
+    /// Answers a call that is not admitted.
+    fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> Handled {
+        let client = self.from.connection.owner().principal.hash();
+        match self.service.refusals.line(client) {
+            Some(_) => {
+                info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+            }
+            None => {
+                debug!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+            }
+        }
+        let mut reply = tool.busy(full);
+        if let Some(span) = span {
+            span.answered(&mut reply);
+        }
+        let body = results::tool_call(self.service, self.from.era, self.id, &reply);
+        Handled::busy(body, full.limit(), full.to_string())
+    }
+}
+
+/// Checks `inputResponses` as far as the protocol goes: an object of objects, each with a known action, without
+/// duplicate members.
+fn check_responses(responses: Raw<'_>) -> Result<(), Refusal> {
+    responses.members().ok_or(Refusal::Responses(None))?;
+    for (key, response) in answers(responses.text()) {
+        let mut members = response.and_then(Raw::members).into_iter().flatten();
+        let action = members.find(|(name, _)| name == "action").and_then(|(_, action)| action.as_str());
+        if !matches!(action.as_deref(), Some("accept" | "decline" | "cancel")) {
+            return Err(Refusal::Responses(Some(key.into_owned())));
+        }
+    }
+    Ok(())
+}
+
+/// A tool's name for logs, with bounded length.
+fn loggable(name: &str) -> String {
+    name.chars().take(128).collect()
+}

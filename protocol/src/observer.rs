@@ -1,0 +1,238 @@
+//! The observer port: the events of a call, as plain data.
+//!
+//! A call is announced, may run, and ends exactly once, in one way or another. A [`CallSpan`] accompanies the call
+//! and informs every observer. Dropping the span reports the call as cancelled. All observers receive the same
+//! events, so they never disagree. Without observers none of this is computed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use ptc_host::engine::EvalId;
+use ptc_host::time::{self, Instant};
+use ptc_mcp::Revision;
+use ptc_mcp::json::Raw;
+use ptc_mcp::message::id::RequestId;
+use smallvec::SmallVec;
+
+use super::tool::{CallContext, Origin, ToolReply};
+use crate::principal::Owner;
+use crate::report::CallReport;
+use crate::timestamp;
+
+/// Maximum length of a tool's name for observers, in characters.
+const MAX_NAME_CHARS: usize = 128;
+
+/// An observer of calls.
+pub trait CallObserver: Send + Sync {
+    /// True if it reads programs before their calls have ended.
+    fn reads_programs(&self) -> bool {
+        false
+    }
+
+    /// A call was announced. It may still be refused.
+    fn announced(&self, _call: &ObservedCall) {}
+
+    /// A call is about to run. Returns whether the observer wants its end.
+    fn runs(&self, _call: &ObservedCall) -> bool {
+        true
+    }
+
+    /// A call has ended. No further event follows.
+    fn ended(&self, call: &ObservedCall, end: &CallEnd);
+
+    /// A call named a tool that does not exist. It was not announced.
+    fn unknown_tool(&self, _call: &ObservedCall) {}
+}
+
+/// The facts known at the announcement of a call.
+#[derive(Debug)]
+pub struct ObservedCall {
+    /// Its owner.
+    pub owner: Owner,
+    /// Its JSON-RPC id.
+    pub request_id: RequestId,
+    /// The id of the evaluation that it may become.
+    pub eval_id: EvalId,
+    /// The protocol revision of the call.
+    pub revision: Revision,
+    /// The request of the transport that brought it.
+    pub origin: Option<Origin>,
+    /// The tool. An unknown name is truncated.
+    pub tool: Cow<'static, str>,
+    /// The program, if the call has one and an observer reads programs.
+    pub program: Option<Arc<str>>,
+    /// Bytes of its context, if an observer reads programs.
+    pub context_bytes: usize,
+    /// When it was announced.
+    pub at: Timestamp,
+    /// The same on a monotonic clock.
+    pub started: Instant,
+    /// True if it ran.
+    pub running: bool,
+}
+
+/// The end of a call.
+#[derive(Debug)]
+pub struct CallEnd {
+    /// The time of the end.
+    pub at: Timestamp,
+    /// How long the call took; 0 for one that was refused.
+    pub duration_ms: u64,
+    /// The way it ended.
+    pub outcome: CallOutcome,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum CallOutcome {
+    /// Its tool answered.
+    Answered(Answered),
+    /// It ended with an internal error, described by this text.
+    Crashed(String),
+    /// It was cancelled.
+    Cancelled,
+    /// It was refused in a way that is not recorded.
+    Discarded,
+}
+
+/// A tool's answer, as far as it concerns observers.
+#[derive(Debug)]
+pub struct Answered {
+    /// True if the call failed.
+    pub is_error: bool,
+    /// The reason of the failure.
+    pub reason: Option<String>,
+    /// True if the tool did its work rather than refuse the call.
+    pub ran: bool,
+    /// True if the answer names an evaluation.
+    pub is_eval: bool,
+    /// All other facts.
+    pub report: Option<Arc<CallReport>>,
+}
+
+/// All observers of a process.
+pub struct Observers {
+    all: Vec<Arc<dyn CallObserver>>,
+    read_programs: bool,
+}
+
+impl Observers {
+    /// Informs `all` of calls; `None` if there are no observers.
+    pub fn new(all: Vec<Arc<dyn CallObserver>>) -> Option<Arc<Observers>> {
+        let read_programs = all.iter().any(|observer| observer.reads_programs());
+        (!all.is_empty()).then(|| Arc::new(Observers { all, read_programs }))
+    }
+
+    /// Announces a call of `tool`.
+    pub fn announce(
+        self: &Arc<Self>,
+        context: &CallContext,
+        tool: &'static str,
+        arguments: Option<Raw<'_>>,
+    ) -> CallSpan {
+        let call = self.observed(context, Cow::Borrowed(tool), arguments);
+        self.all.iter().for_each(|observer| observer.announced(&call));
+        let following = self.all.iter().map(|_| true).collect();
+        CallSpan { observers: self.clone(), call, following, ended: false }
+    }
+
+    /// Reports a call that names a tool that does not exist.
+    pub(crate) fn unknown_tool(&self, context: &CallContext, name: &str) {
+        let name: String = name.chars().take(MAX_NAME_CHARS).collect();
+        let call = self.observed(context, Cow::Owned(name), None);
+        self.all.iter().for_each(|observer| observer.unknown_tool(&call));
+    }
+
+    fn observed(
+        &self,
+        context: &CallContext,
+        tool: Cow<'static, str>,
+        arguments: Option<Raw<'_>>,
+    ) -> ObservedCall {
+        let (mut program, mut context_bytes) = (None, 0);
+        let arguments = arguments.filter(|_| self.read_programs).and_then(Raw::members);
+        for (key, value) in arguments.into_iter().flatten() {
+            match &*key {
+                "program" => program = value.as_str().map(Arc::from),
+                "context" => context_bytes = value.text().len(),
+                _ => {}
+            }
+        }
+        ObservedCall {
+            owner: context.owner.clone(),
+            request_id: context.request_id.clone(),
+            eval_id: context.eval_id,
+            revision: context.revision,
+            origin: context.origin.clone(),
+            tool,
+            program,
+            context_bytes,
+            at: timestamp::now(),
+            started: time::now(),
+            running: false,
+        }
+    }
+}
+
+/// A call in progress. Dropping it reports the call as cancelled.
+pub struct CallSpan {
+    observers: Arc<Observers>,
+    call: ObservedCall,
+    /// True for each observer that wants the end.
+    following: SmallVec<[bool; 4]>,
+    ended: bool,
+}
+
+impl CallSpan {
+    /// The call is about to run.
+    pub fn runs(&mut self) {
+        self.call.running = true;
+        for (observer, following) in self.observers.all.iter().zip(&mut self.following) {
+            *following = observer.runs(&self.call);
+        }
+    }
+
+    /// The call was answered. Takes the report out of the reply.
+    pub fn answered(mut self, reply: &mut ToolReply) {
+        let reason = reply.reason();
+        let answered = Answered {
+            is_error: reply.is_error,
+            ran: !matches!(reason.as_deref(), Some("args_error" | "session_args_error" | "busy")),
+            reason,
+            is_eval: reply.eval_id.is_some(),
+            report: reply.report.take(),
+        };
+        self.end(CallOutcome::Answered(answered));
+    }
+
+    /// The call was refused before it began, in a way that is not recorded.
+    pub fn discard(mut self) {
+        self.end(CallOutcome::Discarded);
+    }
+
+    /// The call ended with an internal error.
+    pub(crate) fn crashed(mut self, message: &str) {
+        self.end(CallOutcome::Crashed(message.to_owned()));
+    }
+
+    fn end(&mut self, outcome: CallOutcome) {
+        self.ended = true;
+        let refused = matches!(&outcome, CallOutcome::Answered(answered) if !answered.ran);
+        let duration_ms = if refused { 0 } else { time::since(self.call.started).as_millis() as u64 };
+        let end = CallEnd { at: timestamp::now(), duration_ms, outcome };
+        for (observer, following) in self.observers.all.iter().zip(&self.following) {
+            if *following {
+                observer.ended(&self.call, &end);
+            }
+        }
+    }
+}
+
+impl Drop for CallSpan {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(CallOutcome::Cancelled);
+        }
+    }
+}

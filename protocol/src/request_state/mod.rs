@@ -1,0 +1,20 @@
+//! `requestState` (waiting.md 5): a suspended program is sent to its client, sealed, and any replica with the secret
+//! can resume it.
+//!
+//! * [`RequestStates`] — seals and opens states.
+//! * [`Bound`] — the request that a state belongs to.
+//! * [`Content`], [`Carried`] — the content of a state.
+//! * [`Refusal`] — the reason why a state is refused, as the client reads it.
+
+mod arguments;
+mod content;
+mod refusal;
+mod seal;
+
+#[cfg(test)]
+mod tests;
+
+pub use arguments::arguments_digest;
+pub use content::{Carried, Content, Jti};
+pub use refusal::Refusal;
+pub use seal::{Bound, NotSealed, Opened, RequestStates, StateRules};

@@ -1,0 +1,113 @@
+//! The tool port: the interface between methods and tools.
+//!
+//! A call has two steps. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
+//! there. The second step is a future that needs a permit of the limiter and is dropped on cancellation.
+
+mod blocks;
+mod context;
+mod dialect;
+mod registry;
+pub mod reply;
+mod task;
+
+use futures_util::future::BoxFuture;
+
+pub use context::{Asked, CallContext, Origin};
+pub use context::{Retry, Visited};
+pub use dialect::{CallExtras, QuestionDialect};
+pub use registry::Registry;
+pub use reply::ToolReply;
+pub(crate) use reply::short_name;
+pub use reply::{Instead, ReplyText};
+pub use task::{Task, TaskState};
+
+use ptc_mcp::json::Raw;
+
+use crate::concurrency_limiter::Full;
+use crate::principal::Owner;
+
+/// The result of [`Tool::prepare`].
+pub enum Prepared {
+    /// Answered already: the arguments are wrong, or the tool needs no time.
+    Done(ToolReply),
+    /// To be run under a permit. Dropping it releases all reservations.
+    Gated(BoxFuture<'static, ToolReply>),
+    /// Not admitted: the tool takes a permit of its own and found none.
+    Full(Full),
+    /// To be run without a permit: it waits for other threads, but computes next to nothing; or it has one of its own.
+    Free(BoxFuture<'static, ToolReply>),
+    /// To be prepared once people have acted; until then it takes no permit.
+    After(BoxFuture<'static, Prepared>),
+}
+
+/// The hints a client may show for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    /// Changes nothing outside the server.
+    pub read_only: bool,
+    /// May destroy something.
+    pub destructive: bool,
+    /// A repeated call has no further effect.
+    pub idempotent: bool,
+    /// Reaches systems outside the server.
+    pub open_world: bool,
+}
+
+/// A tool as `tools/list` shows it. Schemas are JSON text.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The name to call it by.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// A description for a model.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: String,
+    /// JSON Schema of its structured content, if it has any.
+    pub output_schema: Option<String>,
+    /// Hints.
+    pub annotations: Annotations,
+    /// `_meta`: further facts, as a JSON object.
+    pub meta: Option<String>,
+    /// Texts for clients that pass on long texts.
+    pub long: Option<Box<LongTexts>>,
+}
+
+/// The texts of a [`Definition`] for clients that truncate less.
+#[derive(Debug, Clone)]
+pub struct LongTexts {
+    /// The description for clients that truncate none.
+    pub in_tool: String,
+    /// The description for clients that truncate those of tools, but not those of parameters.
+    pub beside_parameter: String,
+    /// The input schema for the latter clients.
+    pub with_parameter: String,
+}
+
+/// A tool.
+pub trait Tool: Send + Sync {
+    /// How it is listed.
+    fn definition(&self) -> Definition;
+
+    /// Checks a call. `arguments` is what the client sent and need not be an object; `None` if it sent none.
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
+
+    /// The answer to a call that is not admitted.
+    fn busy(&self, full: Full) -> ToolReply {
+        ToolReply::busy(full)
+    }
+
+    /// True if calls are recorded. Calls that inspect the records are not.
+    fn is_observed(&self) -> bool {
+        true
+    }
+
+    /// How its questions look to clients, if they differ from those of the product.
+    fn dialect(&self) -> Option<&dyn QuestionDialect> {
+        None
+    }
+
+    /// Called when an owner will not return, so that its state can be dropped.
+    fn owner_gone(&self, _owner: &Owner) {}
+}

@@ -1,0 +1,142 @@
+//! The tools of one server, in listing order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ptc_mcp::json::write_string;
+use tokio::sync::watch;
+
+use super::{Annotations, Definition, Tool, ToolReply};
+use crate::client::LongText;
+use crate::principal::Owner;
+
+/// The `tools` array of `tools/list`, as JSON, for each of [`LongText::ALL`].
+#[derive(PartialEq, Eq)]
+pub struct Listings([Arc<[u8]>; 3]);
+
+/// All tools of a server, with their rendered listing. It is rendered again when its facts about upstreams have
+/// changed.
+pub struct Registry {
+    tools: Vec<Box<dyn Tool>>,
+    /// Their names. There are so few that a linear search is fastest.
+    names: Vec<&'static str>,
+    listing: watch::Sender<Listings>,
+    refusals: HashMap<&'static str, ToolReply>,
+}
+
+impl Registry {
+    /// Registers `tools` in listing order.
+    pub fn new(tools: Vec<Box<dyn Tool>>) -> Self {
+        let definitions = definitions(&tools);
+        let names = definitions.iter().map(|definition| definition.name).collect();
+        let listing = watch::Sender::new(rendered(&definitions));
+        Registry { tools, names, listing, refusals: HashMap::new() }
+    }
+
+    /// Renders the listing again. [Receivers](Self::changes) are notified if it has changed.
+    pub(crate) fn refresh(&self) {
+        self.render(true);
+    }
+
+    /// Renders the listing again without notification, as it was not sent yet.
+    pub(crate) fn refresh_untold(&self) {
+        self.render(false);
+    }
+
+    fn render(&self, tells: bool) {
+        let now = rendered(&definitions(&self.tools));
+        self.listing.send_if_modified(|listing| {
+            let changed = *listing != now;
+            *listing = now;
+            changed && tells
+        });
+    }
+
+    /// A receiver of each listing that differs from the one before.
+    pub fn changes(&self) -> watch::Receiver<Listings> {
+        self.listing.subscribe()
+    }
+
+    /// Answers calls of tools that are known but not offered.
+    #[must_use]
+    pub fn refusing(mut self, names: &[&'static str], reply: &ToolReply) -> Self {
+        self.refusals.extend(names.iter().map(|name| (*name, reply.clone())));
+        self
+    }
+
+    /// The answer for a tool that is known but not offered.
+    pub fn refusal(&self, name: &str) -> Option<(&'static str, &ToolReply)> {
+        self.refusals.get_key_value(name).map(|(name, reply)| (*name, reply))
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        self.find(name).map(|(_, tool)| tool)
+    }
+
+    /// The tool of that name, and the name as we store it.
+    pub fn find(&self, name: &str) -> Option<(&'static str, &dyn Tool)> {
+        self.names.iter().position(|known| *known == name).map(|at| (self.names[at], &*self.tools[at]))
+    }
+
+    /// Informs every tool that an owner will not return.
+    pub fn owner_gone(&self, owner: &Owner) {
+        self.tools.iter().for_each(|tool| tool.owner_gone(owner));
+    }
+
+    /// The `tools` array of `tools/list`, as JSON, for a client that passes on long texts there.
+    pub fn listing(&self, long_text: LongText) -> Arc<[u8]> {
+        self.listing.borrow().0[long_text as usize].clone()
+    }
+}
+
+fn definitions(tools: &[Box<dyn Tool>]) -> Vec<Definition> {
+    tools.iter().map(|tool| tool.definition()).collect()
+}
+
+fn rendered(definitions: &[Definition]) -> Listings {
+    Listings(LongText::ALL.map(|long_text| {
+        let mut listing = vec![b'['];
+        for (at, definition) in definitions.iter().enumerate() {
+            if at > 0 {
+                listing.push(b',');
+            }
+            write_definition(&mut listing, definition, long_text);
+        }
+        listing.push(b']');
+        listing.into()
+    }))
+}
+
+fn write_definition(out: &mut Vec<u8>, definition: &Definition, long_text: LongText) {
+    let (description, input_schema) = match (&definition.long, long_text) {
+        (Some(long), LongText::Tool) => (&long.in_tool, &definition.input_schema),
+        (Some(long), LongText::Parameter) => (&long.beside_parameter, &long.with_parameter),
+        (None, _) | (_, LongText::Nowhere) => (&definition.description, &definition.input_schema),
+    };
+    let Annotations { read_only, destructive, idempotent, open_world } = definition.annotations;
+    out.extend_from_slice(b"{\"name\":");
+    write_string(out, definition.name);
+    out.extend_from_slice(b",\"title\":");
+    write_string(out, definition.title);
+    out.extend_from_slice(b",\"description\":");
+    write_string(out, description);
+    out.extend_from_slice(b",\"inputSchema\":");
+    out.extend_from_slice(input_schema.as_bytes());
+    if let Some(schema) = &definition.output_schema {
+        out.extend_from_slice(b",\"outputSchema\":");
+        out.extend_from_slice(schema.as_bytes());
+    }
+    out.extend_from_slice(
+        format!(
+            ",\"annotations\":{{\"readOnlyHint\":{read_only},\"destructiveHint\":{destructive},\
+             \"idempotentHint\":{idempotent},\"openWorldHint\":{open_world}}}"
+        )
+        .as_bytes(),
+    );
+    if let Some(meta) = &definition.meta {
+        out.extend_from_slice(b",\"_meta\":");
+        out.extend_from_slice(meta.as_bytes());
+    }
+    out.push(b'}');
+}

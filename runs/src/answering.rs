@@ -1,0 +1,203 @@
+//! Takes answers to the questions of waiting runs, from any channel (waiting.md 3.5).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ptc_host::questions::{AnsweredBy, NOT_SIGNED_IN, PendingQuestion, QuestionId, Receipt};
+use ptc_host::state::StateError;
+use ptc_host::time::timeout;
+use ptc_mcp::json::Raw;
+use serde::{Deserialize, Serialize};
+
+use super::look::{changed_here, not_seen};
+use super::pages::Opened;
+use super::record::RunRecord;
+use super::{BEAT, NotSeen, Runs, key};
+use ptc_protocol::answers;
+use ptc_protocol::codec;
+use ptc_protocol::principal::Principal;
+use ptc_protocol::timestamp;
+
+/// How many times an answer is retried after a write conflict.
+const TRIES: u32 = 20;
+
+/// The version of the format of messages. Messages of other builds are ignored.
+const VERSION: u8 = 1;
+
+/// A message in the inbox of a run whose lease another replica holds.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Message<'m> {
+    /// The run is to be cancelled.
+    Cancel,
+    /// Answers to its questions.
+    #[serde(borrow)]
+    Answers(Sent<'m>),
+}
+
+/// Answers being delivered.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Sent<'a> {
+    /// The text of a JSON object.
+    pub answers: &'a str,
+    /// Who answers.
+    pub by: AnsweredBy,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Questions for which only a page was opened.
+    pub undone: Vec<QuestionId>,
+    /// True if an opened page counts as an answer that does not fit.
+    pub counts: bool,
+}
+
+impl Runs {
+    /// Takes answers for a run of `owner`. `answers` is the text of a JSON object whose members map a question's id
+    /// to an `ElicitResult`. Returns the result for each answer. The last answer resumes the program in a task of its
+    /// own.
+    ///
+    /// # Errors
+    /// The run does not exist, or the store is unavailable. Nothing was taken in that case.
+    pub async fn answer(
+        self: &Arc<Self>,
+        owner: &Principal,
+        id: &str,
+        answers: &str,
+        by: AnsweredBy,
+    ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
+        self.answer_opened(owner, id, (answers, by), Opened::Waited(Duration::ZERO)).await
+    }
+
+    /// Like [`answer`](Self::answer), for a run whose record may not exist yet: it is waited for.
+    pub async fn answer_once_kept(
+        self: &Arc<Self>,
+        owner: &Principal,
+        id: &str,
+        answers: &str,
+        by: AnsweredBy,
+    ) -> Result<(), NotSeen> {
+        let key = key(owner, id)?;
+        let mut changes = self.changes();
+        while self.answer(owner, id, answers, by.clone()).await.is_err() {
+            let _ = timeout(BEAT, changed_here(&mut changes, &key)).await;
+        }
+        Ok(())
+    }
+
+    /// Like [`answer`](Self::answer); `opened` says how to treat answers that report only an opened page.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub async fn answer_opened(
+        self: &Arc<Self>,
+        owner: &Principal,
+        id: &str,
+        (answers, by): (&str, AnsweredBy),
+        opened: Opened,
+    ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
+        let key = key(owner, id)?;
+        self.knows(owner);
+        let (patience, counts) = match opened {
+            Opened::Waited(patience) => (patience, true),
+            Opened::JustNow => (Duration::ZERO, false),
+        };
+        let undone = self.undone(owner, id, (answers, patience)).await?;
+        let at_ms = u64::try_from(timestamp::shared_now_ms()).unwrap_or(0);
+        let sent = Sent { answers, by, at_ms, undone, counts };
+        for _ in 0..TRIES {
+            if let Some(took) = self.here(owner, id).and_then(|held| held.answer(&sent)) {
+                self.has_changed(&key);
+                return Ok(took);
+            }
+            let (mut record, read) = self.look(&key).await?;
+            let asked = record.asked;
+            let Some(wait) = &mut record.wait else { return Ok(take_answers(&mut [], asked, &sent)) };
+            let took = take_answers(&mut wait.questions, asked, &sent);
+            // A question whose page was only opened stays as it is, unless that counts as a misfit.
+            let is_left = |id: &QuestionId| !counts && sent.undone.contains(id);
+            let changes = |(id, took): &(QuestionId, Receipt)| {
+                matches!(took, Receipt::Counted | Receipt::Misfit(_)) && !is_left(id)
+            };
+            if !took.iter().any(changes) {
+                return Ok(took);
+            }
+            let written = if wait.is_pinned {
+                self.store.push(&key, Message::Answers(sent.clone()).to_bytes(), self.longest_life()).await
+            } else if wait.questions.iter().all(|question| question.answer.is_some()) {
+                self.go_on(&key, read.version, record).await
+            } else {
+                record.updated_ms = timestamp::shared_now_ms();
+                self.keep_answers(&key, read.version, record).await
+            };
+            match written {
+                Ok(()) => {
+                    self.has_changed(&key);
+                    return Ok(took);
+                }
+                // Another writer has answered in the meantime.
+                Err(StateError::Conflict | StateError::Fenced) => {}
+                Err(error) => return Err(not_seen(&error)),
+            }
+        }
+        Err(NotSeen::Unavailable)
+    }
+
+    /// Writes answers while others are still missing.
+    async fn keep_answers(
+        &self,
+        key: &ptc_host::state::Key,
+        version: u64,
+        record: RunRecord,
+    ) -> Result<(), StateError> {
+        use ptc_host::state::{Commit, End, Write};
+        let rest = self.waiting_life(&record);
+        let (_, bytes) = record.written().await;
+        let write = Write::put(key.clone(), version, bytes).resting(rest).ending(End::Keep);
+        self.store.commit(Commit::one(write)).await
+    }
+}
+
+/// Takes answers for these questions of a run that has asked `asked` questions so far.
+pub fn take_answers(
+    questions: &mut [PendingQuestion],
+    asked: u32,
+    sent: &Sent<'_>,
+) -> Vec<(QuestionId, Receipt)> {
+    let members = answers(sent.answers);
+    let ids = members.iter().filter_map(|(name, answer)| Some((QuestionId::parse(name)?, *answer)));
+    // An id is reported once, even if it occurs twice.
+    let mut ids: Vec<(QuestionId, Option<Raw<'_>>)> = ids.collect();
+    let mut told = HashSet::new();
+    ids.retain(|(id, _)| told.insert(*id));
+    let took =
+        ids.into_iter().map(|(id, answer)| match questions.iter_mut().find(|question| question.id == id) {
+            Some(question) => (id, answer.map_or(Receipt::NoAnswer, |answer| taken(question, answer, sent))),
+            None => (id, not_open(id, asked)),
+        });
+    took.collect()
+}
+
+/// Takes an answer for a question.
+fn taken(question: &mut PendingQuestion, answer: Raw<'_>, sent: &Sent<'_>) -> Receipt {
+    let is_undone = sent.undone.contains(&question.id);
+    match is_undone {
+        false => question.take(answer, &sent.by, sent.at_ms),
+        true if sent.counts => question.take_opened(answer, &sent.by, sent.at_ms),
+        true => Receipt::Misfit(NOT_SIGNED_IN.to_owned()),
+    }
+}
+
+fn not_open(id: QuestionId, asked: u32) -> Receipt {
+    if id.number() <= asked { Receipt::AlreadyAnswered } else { Receipt::NotOpen }
+}
+
+impl Message<'_> {
+    pub(super) fn to_bytes(&self) -> Bytes {
+        codec::encode(VERSION, self, &[]).into()
+    }
+
+    /// Reads a message of another replica.
+    pub(super) fn read(bytes: &[u8]) -> Option<Message<'_>> {
+        codec::decode_whole(VERSION, bytes)
+    }
+}

@@ -1,0 +1,273 @@
+//! Runs: programs that outlive the request that began them (waiting.md 6).
+//!
+//! A call that may become a run is prepared with [`Runs::lengthen`] and driven by [`Runs::attend`]. Until its time to
+//! answer is over, it is a call like any other: dropping it ends its program. After that a record of the run is
+//! created in the store; only then does the client get the run's id, and a task of its own drives the program. The
+//! process that drives it holds a lease on the record and writes its progress. Any replica that finds a running
+//! record without a lease records that the run was interrupted: nothing is started again.
+//!
+//! A program that waits for people is suspended into its record, and the replica that takes the last answer resumes
+//! it ([`Runs::answer`]). A program that cannot be serialized stays resident.
+//!
+//! [`Runs::wait`] and [`Runs::cancel`] serve any run of a principal, whichever process holds it.
+
+// Tests may read any clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+mod answering;
+mod attend;
+mod drive;
+mod held;
+mod id;
+mod lawful;
+mod lease;
+mod listing;
+mod look;
+mod pages;
+mod permit_slot;
+mod prints;
+mod record;
+mod seed;
+mod shutdown;
+mod sweep;
+mod task;
+mod waiting;
+pub mod webhook;
+
+#[cfg(test)]
+mod tests;
+
+use ptc_host::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard, OnceLock};
+use std::time::Duration;
+
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::Engine;
+use ptc_host::state::{Key, Kind, MemoryState, Owner as StoreOwner, StateStore};
+use tokio::sync::broadcast;
+
+use self::held::Held;
+use ptc_protocol::concurrency_limiter::{ConcurrencyLimiter, Full, Permit};
+use ptc_protocol::principal::Principal;
+use ptc_protocol::server_state::ServerState;
+use ptc_protocol::settings;
+use ptc_protocol::timestamp;
+
+use self::permit_slot::PermitSlot;
+
+pub use answering::{Sent, take_answers};
+pub use attend::{LongCall, NotKept};
+pub use held::Progress;
+pub use listing::RunView;
+pub use look::{NotSeen, Seen, WaitingRun};
+pub use pages::{Opened, Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
+pub use record::Status;
+pub use record::{KeptCall, KeptReply};
+pub use seed::{Ran, RunSeed, Suspension};
+pub use waiting::{Prepared, Prepares};
+
+/// How often the inbox is read and progress is written.
+const BEAT: Duration = Duration::from_secs(1);
+/// Capacity of the channel of changed runs.
+const CHANGES: usize = 1024;
+/// How many runs of other replicas are remembered with their count of reported prints.
+const TOLD: usize = 1024;
+
+/// The name of a run within this process: its principal and its id.
+type Name = (Arc<str>, Arc<str>);
+
+/// A listener for runs.
+type Told = Box<dyn Fn(&RunView) + Send + Sync>;
+
+/// The runs that this process holds, and access to those of other replicas.
+pub struct Runs {
+    store: Arc<dyn StateStore>,
+    /// True if other processes use the store too.
+    is_shared: bool,
+    replica: Arc<str>,
+    engine: Engine,
+    limiter: Arc<ConcurrencyLimiter>,
+    redactor: Redactor,
+    settings: settings::Runs,
+    /// The time limit of a program whose run could not be stored.
+    ordinary: Duration,
+    held: Mutex<HashMap<Name, Arc<Held>>>,
+    /// How many prints of runs on other replicas have been reported.
+    told: Mutex<HashMap<Name, u64>>,
+    next_worker: AtomicUsize,
+    /// Principals that this process has seen, so that a resumed program counts against the right limits.
+    principals: Mutex<HashMap<Arc<str>, Principal>>,
+    /// Prepares programs for resuming.
+    prepares: OnceLock<Arc<dyn Prepares>>,
+    /// Knows whether people have finished on pages.
+    pages: OnceLock<Arc<dyn Pages>>,
+    /// Listener for runs that begin to wait.
+    on_waiting: OnceLock<Told>,
+    /// Listener for runs whose status has changed.
+    on_status: OnceLock<Told>,
+    changes: broadcast::Sender<Name>,
+}
+
+impl std::fmt::Debug for Runs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runs").field("held", &self.held().len()).finish_non_exhaustive()
+    }
+}
+
+impl Runs {
+    /// Runs in the store of `state`, or in the memory of this process without one.
+    pub fn new(
+        settings: settings::Runs,
+        ordinary: Duration,
+        state: &ServerState,
+        limits: ptc_host::state::StoreLimits,
+        (engine, limiter): (Engine, Arc<ConcurrencyLimiter>),
+        redactor: Redactor,
+    ) -> Arc<Runs> {
+        let store = state.shared_store().unwrap_or_else(|| Arc::new(MemoryState::new(limits)));
+        let runs = Arc::new(Runs {
+            store,
+            is_shared: state.is_shared,
+            replica: state.replica.clone(),
+            engine,
+            limiter,
+            redactor,
+            settings,
+            ordinary,
+            held: Mutex::default(),
+            told: Mutex::default(),
+            next_worker: AtomicUsize::new(0),
+            principals: Mutex::default(),
+            prepares: OnceLock::new(),
+            pages: OnceLock::new(),
+            on_waiting: OnceLock::new(),
+            on_status: OnceLock::new(),
+            changes: broadcast::Sender::new(CHANGES),
+        });
+        if runs.is_shared {
+            let heard = Arc::downgrade(&runs);
+            runs.engine.spawn_on(0, move || drive::hear(heard));
+        }
+        let swept = Arc::downgrade(&runs);
+        runs.engine.spawn_on(0, move || sweep::sweep(swept));
+        runs
+    }
+
+    /// The settings of runs.
+    pub fn settings(&self) -> &settings::Runs {
+        &self.settings
+    }
+
+    /// The default wait for a run that still runs: the ordinary time limit of a program.
+    pub fn patience(&self) -> Duration {
+        self.ordinary
+    }
+
+    /// A permit for a program that may become a run. It is held as long as the program runs.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    pub fn enter(&self, principal: &Principal) -> Result<Permit, Full> {
+        self.limiter.try_enter(principal)
+    }
+
+    /// True if `principal` may have one more run, as far as this process knows.
+    pub fn has_room(&self, principal: &Principal) -> bool {
+        let held = self.held();
+        let name = principal.known_name();
+        let own = held.keys().filter(|(owner, _)| owner == name).count();
+        held.len() < self.settings.max && own < self.settings.max_per_owner
+    }
+
+    /// The run of that principal and id, if this process holds it.
+    fn here(&self, principal: &Principal, id: &str) -> Option<Arc<Held>> {
+        self.held().get(&(principal.shared_name(), id.into())).cloned()
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<Name, Arc<Held>>> {
+        self.held.lock()
+    }
+
+    /// Sets how programs are prepared for resuming.
+    pub fn prepared_by(&self, prepares: Arc<dyn Prepares>) {
+        // There is one tool whose programs can be suspended.
+        let _ = self.prepares.set(prepares);
+    }
+
+    /// Sets the listener for runs that begin to wait.
+    pub fn on_waiting(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
+        let _ = self.on_waiting.set(Box::new(told));
+    }
+
+    /// Sets the listener for runs that begin, wait, resume or end in this process, or whose end is found here.
+    pub fn on_status(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
+        let _ = self.on_status.set(Box::new(told));
+    }
+
+    /// The names of runs of this process that change, and of those that are answered or cancelled here.
+    pub fn changes(&self) -> broadcast::Receiver<Name> {
+        self.changes.subscribe()
+    }
+
+    /// Announces that a run has changed.
+    fn has_changed(&self, key: &Key) {
+        // There may be no receiver.
+        let _ = self.changes.send((key.owner().name().clone(), key.id().clone()));
+    }
+
+    /// Remembers a principal.
+    fn knows(&self, principal: &Principal) {
+        let mut principals = self.principals.lock();
+        if !principals.contains_key(principal.known_name()) {
+            principals.insert(principal.shared_name(), principal.clone());
+        }
+    }
+
+    /// The principal of that name.
+    pub fn principal(&self, name: &str) -> Principal {
+        let mut principals = self.principals.lock();
+        match principals.get(name) {
+            Some(principal) => principal.clone(),
+            None => {
+                let principal = Principal::named(name);
+                principals.insert(principal.shared_name(), principal.clone());
+                principal
+            }
+        }
+    }
+
+    /// When a program that begins to wait now expires, in milliseconds since 1970.
+    fn expires_at_ms(&self) -> i64 {
+        let life = i64::try_from(self.settings.waiting_ttl.as_millis()).unwrap_or(i64::MAX);
+        timestamp::shared_now_ms().saturating_add(life)
+    }
+
+    /// Forgets a run that is not driven here any more, unless it has been resumed here.
+    fn forget(&self, held: &Arc<Held>) {
+        let name = (held.key.owner().name().clone(), held.key.id().clone());
+        let mut all = self.held();
+        if all.get(&name).is_some_and(|known| Arc::ptr_eq(known, held)) {
+            all.remove(&name);
+        }
+    }
+
+    /// The worker for the next run.
+    fn worker(&self) -> usize {
+        self.next_worker.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How long the store keeps the record of a running program if its process is lost.
+    fn longest_life(&self) -> Duration {
+        self.settings.timeout + self.settings.waiting_ttl + self.settings.ttl + Duration::from_secs(60)
+    }
+}
+
+/// The key of a run.
+///
+/// # Errors
+/// No run can have that id.
+fn key(principal: &Principal, id: &str) -> Result<Key, NotSeen> {
+    Key::new(&StoreOwner::principal(principal.shared_name()), Kind::Run, id).map_err(|_| NotSeen::NotFound)
+}

@@ -1,0 +1,299 @@
+//! Runs of two processes that share a store, and of one that does not.
+
+use futures_util::FutureExt;
+use ptc_host::engine::{EngineOptions, EvalRequest};
+use ptc_host::state::{Claim, Claimed, Commit, StateStore, StoreLimits, WatchedState, Write};
+use tokio::sync::oneshot;
+
+use super::record::{RunRecord, Status};
+use super::*;
+use ptc_protocol::concurrency_limiter::CallLimits;
+use ptc_protocol::tool::{ReplyText, ToolReply};
+
+fn settings() -> settings::Runs {
+    settings::Runs {
+        long: true,
+        keeps: true,
+        page_wait: Duration::from_millis(20),
+        waiting_ttl: Duration::from_secs(3600),
+        answer_within: None,
+        timeout: Duration::from_secs(600),
+        ttl: Duration::from_secs(600),
+        max: 8,
+        max_per_owner: 2,
+        max_bytes_per_owner: 1 << 20,
+    }
+}
+
+fn runs_of(state: &ServerState, settings: settings::Runs) -> Arc<Runs> {
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let limiter = ConcurrencyLimiter::new(CallLimits::shared(4));
+    Runs::new(
+        settings,
+        Duration::from_millis(50),
+        state,
+        StoreLimits::default(),
+        (engine, limiter),
+        Redactor::new(),
+    )
+}
+
+fn alone() -> Arc<Runs> {
+    runs_of(&ServerState::none(), settings())
+}
+
+/// One of several processes that share `store`.
+fn replica(store: &MemoryState, name: &str) -> Arc<Runs> {
+    let state = ServerState {
+        store: Some(WatchedState::new(Arc::new(store.clone()))),
+        is_shared: true,
+        replica: name.into(),
+        ..ServerState::none()
+    };
+    runs_of(&state, settings())
+}
+
+fn somebody() -> Principal {
+    Principal::named("ada")
+}
+
+/// Work that ends with this text when it is signalled.
+fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFuture<'static, Ran>) {
+    let (end, ended) = oneshot::channel::<()>();
+    let work = async move {
+        let _ = ended.await;
+        Ran::Ended(ToolReply::text(false, text))
+    };
+    (end, work.boxed())
+}
+
+/// A run whose client was given its id at once.
+async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, Ran>) -> Arc<str> {
+    let mut request = EvalRequest::new("1");
+    let call = runs.lengthen(Some(Duration::ZERO), &mut request).unwrap();
+    request.print_sink.unwrap().send("hello".to_owned()).unwrap();
+    call.calls.note(3);
+    let permit = runs.enter(&somebody()).unwrap();
+    match runs.clone().attend(call, somebody(), "lisp_eval", work, permit).await {
+        Ok(Seen::Running(progress)) => {
+            assert_eq!(progress.calls, 3);
+            progress.run_id
+        }
+        other => panic!("it does not run: {other:?}"),
+    }
+}
+
+fn text(seen: &Seen) -> &str {
+    match seen {
+        Seen::Ended(_, reply) => match &reply.text {
+            ReplyText::Plain(text) => text,
+            ReplyText::Mirrored => reply.structured.as_deref().unwrap(),
+        },
+        Seen::Running(progress) => panic!("it runs: {progress:?}"),
+        Seen::Waiting(run) => panic!("it waits: {run:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_found_by_its_principal_and_tells_its_end_to_everybody_who_asks() {
+    let runs = alone();
+    let (end, work) = work("there");
+    let id = kept(&runs, work).await;
+    let stranger = runs.wait(&Principal::named("eve"), &id, Duration::ZERO).await;
+    assert_eq!(stranger.unwrap_err(), NotSeen::NotFound);
+    for unknown in ["run_unknown", "", "a b", "x}"] {
+        assert_eq!(runs.wait(&somebody(), unknown, Duration::ZERO).await.unwrap_err(), NotSeen::NotFound);
+    }
+    let Seen::Running(progress) = runs.wait(&somebody(), &id, Duration::ZERO).await.unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!((progress.calls, progress.omitted), (3, 0));
+    assert_eq!(runs.limiter.running(), 1, "a program that runs holds its permit");
+    end.send(()).unwrap();
+    for _ in 0..2 {
+        let seen = runs.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
+        assert_eq!(text(&seen), "there");
+    }
+    assert_eq!(runs.limiter.running(), 0);
+    // A run that has ended cannot be cancelled.
+    assert_eq!(text(&runs.cancel(&somebody(), &id).await.unwrap()), "there");
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_drops_its_work() {
+    let runs = alone();
+    let (mut end, work) = work("never");
+    let id = kept(&runs, work).await;
+    let seen = runs.cancel(&somebody(), &id).await.unwrap();
+    assert!(seen.is_cancelled(), "{seen:?}");
+    end.closed().await;
+    assert_eq!(runs.limiter.running(), 0);
+    assert!(text(&runs.wait(&somebody(), &id, Duration::ZERO).await.unwrap()).contains("\"cancelled\""));
+}
+
+#[tokio::test]
+async fn a_run_is_seen_and_cancelled_through_another_process() {
+    let store = MemoryState::default();
+    let (one, other) = (replica(&store, "one"), replica(&store, "other"));
+    let (end, work_of_one) = work("there");
+    let id = kept(&one, work_of_one).await;
+    let Seen::Running(progress) = other.wait(&somebody(), &id, Duration::ZERO).await.unwrap() else {
+        panic!("it has ended")
+    };
+    assert_eq!((progress.calls, &*progress.run_id), (3, &*id));
+    end.send(()).unwrap();
+    assert_eq!(text(&other.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap()), "there");
+    let (mut end, work) = work("never");
+    let id = kept(&one, work).await;
+    let seen = other.cancel(&somebody(), &id).await.unwrap();
+    assert!(seen.is_cancelled(), "{seen:?}");
+    end.closed().await;
+    assert!(one.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap().is_cancelled());
+}
+
+#[tokio::test]
+async fn what_nobody_holds_was_interrupted() {
+    let store = MemoryState::default();
+    let key = key(&somebody(), "run_left").unwrap();
+    let record = RunRecord {
+        principal: "ada".into(),
+        call: None,
+        wait: None,
+        asked: 0,
+        updated_ms: 1,
+        until_ms: 0,
+        snapshot: Default::default(),
+        status: Status::Running,
+        tool: "lisp_eval".to_owned(),
+        began_ms: 0,
+        calls: 12,
+        prints: prints::PrintLog::default(),
+        outcome: None,
+    };
+    let lease = Duration::from_secs(3600);
+    let claim = Claim { holder: "dead".into(), lease, rest: None, known: 0, creates: true };
+    let Claimed::Taken(taken) = store.claim(&key, claim).await.unwrap() else { panic!("not taken") };
+    let write = Write::put(key.clone(), 0, record.to_bytes()).under(taken.fence).keeping_lease();
+    store.commit(Commit::one(write)).await.unwrap();
+    let runs = replica(&store, "other");
+    let held = runs.wait(&somebody(), "run_left", Duration::ZERO).await.unwrap();
+    assert!(matches!(held, Seen::Running(_)), "its lease has not run out: {held:?}");
+    store.renew(&key, taken.fence, Duration::ZERO).await.unwrap();
+    let seen = runs.wait(&somebody(), "run_left", Duration::from_secs(30)).await.unwrap();
+    let sentence = "the server stopped while this program ran; upstream calls up to #12 are known to have been made, later ones \
+                    may have been. It was not run again.";
+    assert!(text(&seen).contains(sentence) && text(&seen).contains("\"interrupted\""), "{seen:?}");
+    let read = store.read(&key).await.unwrap().unwrap();
+    let record = RunRecord::from_bytes(&read.blob.unwrap()).unwrap();
+    assert_eq!(record.status, Status::Interrupted);
+}
+
+#[tokio::test]
+async fn whoever_was_overtaken_drops_its_program() {
+    let store = MemoryState::default();
+    let one = replica(&store, "one");
+    let (mut end, work) = work("never");
+    let id = kept(&one, work).await;
+    // As if the process had been paused until another one recorded the end.
+    let key = key(&somebody(), &id).unwrap();
+    let read = store.read(&key).await.unwrap().unwrap();
+    let record = RunRecord::from_bytes(&read.blob.unwrap()).unwrap();
+    let ended = record.clone().ended(Status::Interrupted, &record.interruption());
+    store.commit(Commit::one(Write::put(key, read.version, ended.to_bytes()))).await.unwrap();
+    // The process notices when it has something to write.
+    one.held().values().for_each(|held| held.print("more"));
+    end.closed().await;
+    let seen = one.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
+    assert!(text(&seen).contains("\"interrupted\""), "{seen:?}");
+}
+
+#[tokio::test]
+async fn there_are_as_many_as_may_be() {
+    let runs = alone();
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        let (end, work) = work("x");
+        ends.push(end);
+        kept(&runs, work).await;
+    }
+    assert!(!runs.has_room(&somebody()) && runs.has_room(&Principal::named("bob")));
+    let few = runs_of(&ServerState::none(), settings::Runs { max: 1, ..settings() });
+    let (end, work_of_few) = work("x");
+    ends.push(end);
+    kept(&few, work_of_few).await;
+    assert!(!few.has_room(&Principal::named("bob")));
+    // A run that began before the limit was reached has the ordinary time limit.
+    let attend = |work| {
+        let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
+        runs.clone().attend(call, somebody(), "lisp_eval", work, runs.enter(&somebody()).unwrap())
+    };
+    let (_end, long) = work("never");
+    assert!(matches!(attend(long).await, Err(NotKept::TooMany)));
+    let (end, short) = work("in time");
+    end.send(()).unwrap();
+    assert!(matches!(attend(short).await, Ok(Seen::Ended(..))));
+}
+
+#[tokio::test]
+async fn they_take_as_much_of_the_store_as_they_may() {
+    let runs = runs_of(&ServerState::none(), settings::Runs { max_bytes_per_owner: 1, ..settings() });
+    let (_end, first) = work("never");
+    kept(&runs, first).await;
+    let (_end, second) = work("never");
+    let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
+    let permit = runs.enter(&somebody()).unwrap();
+    let attended = runs.clone().attend(call, somebody(), "lisp_eval", second, permit).await;
+    assert!(matches!(attended, Err(NotKept::TooMany)));
+}
+
+#[tokio::test]
+async fn what_has_ended_is_told_for_a_while() {
+    let ttl = Duration::from_secs(1);
+    let runs = runs_of(&ServerState::none(), settings::Runs { ttl, ..settings() });
+    let (end, work) = work("there");
+    let id = kept(&runs, work).await;
+    end.send(()).unwrap();
+    let seen = runs.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
+    assert_eq!(text(&seen), "there");
+    let gone = async {
+        while runs.wait(&somebody(), &id, Duration::ZERO).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone).await.unwrap();
+    assert!(runs.held().is_empty());
+}
+
+#[tokio::test]
+async fn the_end_of_the_process_is_recorded() {
+    let store = MemoryState::default();
+    let runs = replica(&store, "one");
+    let (_end, long) = work("never");
+    let id = kept(&runs, long).await;
+    let (end, short) = work("in time");
+    let ending = kept(&runs, short).await;
+    let patience = tokio::spawn({
+        let runs = runs.clone();
+        async move { runs.shut_down(Duration::from_secs(2)).await }
+    });
+    end.send(()).unwrap();
+    patience.await.unwrap();
+    let other = replica(&store, "other");
+    let seen = other.wait(&somebody(), &id, Duration::ZERO).await.unwrap();
+    assert!(text(&seen).contains("upstream calls up to #3 are known"), "{seen:?}");
+    assert_eq!(text(&other.wait(&somebody(), &ending, Duration::ZERO).await.unwrap()), "in time");
+}
+
+#[tokio::test]
+async fn calls_are_held_back_until_the_lease_is_certain() {
+    let (tell, acknowledged) = tokio::sync::watch::channel(None);
+    assert!(!lawful::is_overdue(*acknowledged.borrow()), "before there is a lease");
+    let long_ago = tokio::time::Instant::now().checked_sub(lawful::UNHEARD);
+    // A machine that has just booted has no such instant.
+    if let Some(long_ago) = long_ago {
+        tell.send_replace(Some(long_ago));
+        assert!(lawful::is_overdue(*acknowledged.borrow()));
+    }
+    tell.send_replace(Some(tokio::time::Instant::now()));
+    assert!(!lawful::is_overdue(*acknowledged.borrow()));
+}

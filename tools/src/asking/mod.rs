@@ -1,0 +1,214 @@
+//! Asks the client of a call the questions of its program (waiting.md 4).
+//!
+//! ```text
+//! Asks::eval ─ handshake era: the program stays resident while its client is asked (`live`)
+//!            ├ modern era: the program is suspended and sealed into `requestState` (`travelling`), and the next call
+//!            │ resumes it (`retry`): exactly once (`once`), and after its user is done on pages (`pages`)
+//!            └ otherwise, if the client cannot be asked or may not answer: its run is stored, and answered through
+//!              other channels (`kept`)
+//! ```
+
+mod kept;
+mod live;
+#[cfg(feature = "measuring")]
+pub mod measuring;
+mod once;
+mod outcome;
+mod pages;
+mod retry;
+mod shown;
+mod task;
+mod travelling;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ptc_host::engine::{Asker, EvalId, EvalOutcome, EvalRequest};
+use ptc_host::pace::apart;
+use ptc_host::state::{MemoryState, Owner, StateStore, StoreClock, StoreLimits};
+
+use self::shown::Screen;
+use super::evaluator::Evaluator;
+use super::shaping::Shaper;
+use ptc_protocol::Elicitation;
+use ptc_protocol::principal::Principal;
+use ptc_protocol::request_state::{Carried, RequestStates, arguments_digest};
+use ptc_protocol::tool::{CallContext, ToolReply};
+use ptc_runs::{LongCall, Pages, Ran, RunSeed, Runs};
+
+/// Most suspensions of one program that its client is asked about: clients of the modern era give up after ten
+/// rounds.
+const MOST_ROUNDS: u32 = 8;
+
+/// Asks clients, for all tools that run programs. Clones are cheap.
+#[derive(Clone)]
+pub struct Asks(Arc<Shared>);
+
+/// Wraps the asker of a principal's call, for the audit log. The text is the id of its run.
+pub type Listener =
+    Arc<dyn Fn(&Principal, (EvalId, Option<Arc<str>>), Arc<dyn Asker>) -> Arc<dyn Asker> + Send + Sync>;
+
+struct Shared {
+    /// Seals the states.
+    states: RequestStates,
+    /// Observes questions and answers.
+    listener: Option<Listener>,
+    /// Records which states were used, and their outcomes.
+    store: Arc<dyn StateStore>,
+    rules: AskRules,
+    clock: StoreClock,
+    /// Stores the runs of programs whose clients are not asked; `None` if that is off.
+    runs: Option<Arc<Runs>>,
+    /// Checks what people did on pages, if they are sent to any.
+    pages: Option<Arc<dyn Pages>>,
+}
+
+/// Limits on questions.
+#[derive(Debug, Clone)]
+pub struct AskRules {
+    /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
+    pub open: Duration,
+    /// How long an answer waits for its client's user to finish on a page (`--page-wait-ms`).
+    pub page: Duration,
+    /// Most questions of one program (`--max-questions-per-program`).
+    pub questions: u32,
+    /// The page where people answer the questions of runs, if the console has an address that a browser can open.
+    pub console: Option<Arc<str>>,
+    /// True if questions can be answered out of band, on the console or by the webhook.
+    pub out_of_band: bool,
+}
+
+/// Makes the reply of a program that has ended.
+type Shaped = Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>;
+
+/// The call of a tool, as far as it matters for asking its client.
+#[derive(Clone)]
+struct Caller {
+    principal: Principal,
+    tool: &'static str,
+    /// `params.arguments` as sent.
+    arguments: Option<Arc<str>>,
+    context: CallContext,
+    /// The run that it may become.
+    seed: Option<RunSeed>,
+    /// True if that run has the time limit of runs.
+    is_long: bool,
+    /// The modes of questions that its client shows for a task; `None` if the run is no task.
+    task_modes: Option<Elicitation>,
+}
+
+impl Caller {
+    fn new(
+        (tool, arguments): (&'static str, Option<&str>),
+        context: &CallContext,
+        long: Option<&LongCall>,
+    ) -> Caller {
+        Caller {
+            principal: context.owner.principal.clone(),
+            tool,
+            arguments: arguments.map(Arc::from),
+            context: context.clone(),
+            seed: long.map(|long| long.seed().clone()),
+            is_long: long.is_some_and(LongCall::is_long),
+            task_modes: Some(context.asked.modes).filter(|_| context.asked.takes_tasks),
+        }
+    }
+
+    /// True if the call is still open, so that its client can be asked.
+    fn is_attended(&self) -> bool {
+        self.seed.as_ref().is_none_or(|seed| !seed.is_told())
+    }
+
+    /// The digest of the arguments. It is computed only for a program that waits.
+    async fn digest(&self) -> [u8; 32] {
+        let arguments = self.arguments.clone();
+        let bytes = arguments.as_ref().map_or(0, |arguments| arguments.len());
+        apart(bytes, move || arguments_digest(arguments.as_deref())).await
+    }
+
+    /// The forms of questions that its client can show.
+    fn screen(&self) -> Screen {
+        Screen::new(self.context.asked.modes, self.context.revision)
+    }
+
+    /// The owner of its stored records.
+    fn owner(&self) -> Owner {
+        Owner::principal(self.principal.shared_name())
+    }
+}
+
+impl Asks {
+    /// Asks with `states`, each of which is used once according to `store`. Without a store this process
+    /// records their use, and it must be the only one that can open them. Programs whose clients are not asked are
+    /// stored in `runs`.
+    pub fn new(
+        states: RequestStates,
+        store: Option<Arc<dyn StateStore>>,
+        rules: AskRules,
+        listener: Option<Listener>,
+        runs: Option<Arc<Runs>>,
+        pages: Option<Arc<dyn Pages>>,
+    ) -> Asks {
+        let store = store.unwrap_or_else(|| Arc::new(MemoryState::new(StoreLimits::default())));
+        Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start(), runs, pages }))
+    }
+
+    /// Adds an observer.
+    pub(crate) fn heard_by(&self, listener: Listener) -> Asks {
+        let before = self.0.listener.clone();
+        let listener: Listener = Arc::new(move |principal, run, asker| {
+            let asker = match &before {
+                Some(before) => before(principal, run.clone(), asker),
+                None => asker,
+            };
+            listener(principal, run, asker)
+        });
+        let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock.clone());
+        let (rules, runs, pages) = (self.0.rules.clone(), self.0.runs.clone(), self.0.pages.clone());
+        Asks(Arc::new(Shared { states, listener: Some(listener), store, rules, clock, runs, pages }))
+    }
+
+    /// Runs the program of `request` for this call of a tool, and asks its client the program's questions. `long` is
+    /// the run that the call may become.
+    pub(crate) fn eval(
+        &self,
+        evaluator: Arc<dyn Evaluator>,
+        mut request: EvalRequest,
+        call: (&'static str, Option<&str>),
+        (context, long): (&CallContext, Option<&LongCall>),
+        (shaper, shaped): (Shaper, impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static),
+    ) -> BoxFuture<'static, Ran> {
+        let asked = &context.asked;
+        let keeps = long.is_some() && self.keeps_any(context);
+        if asked.retry.is_none() && !asked.modes.is_any() && !keeps {
+            let eval = evaluator.eval(request);
+            return async move { Ran::Ended(shaped(eval.await)) }.boxed();
+        }
+        let (asks, caller) = (self.clone(), Caller::new(call, context, long));
+        let shaped: Shaped = Box::new(shaped);
+        if let Some(retry) = asked.retry.clone() {
+            if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
+                let (runs, id) = (runs.clone(), id.clone());
+                let answer = async move { asks.go_on_kept(&runs, &caller, (&id, &retry), &shaper).await };
+                return answer.map(Ran::Ended).boxed();
+            }
+            return async move { asks.go_on(evaluator, request, caller, &retry, shaped).await }.boxed();
+        }
+        request.asker = self.asker(&caller, 1);
+        let again = request.clone();
+        let eval = evaluator.eval(request);
+        async move {
+            let outcome = eval.await;
+            match outcome.suspended {
+                Some(suspended) => asks.leave(evaluator, again, &caller, (1, *suspended), shaped).await,
+                None => Ran::Ended(shaped(outcome)),
+            }
+        }
+        .boxed()
+    }
+}

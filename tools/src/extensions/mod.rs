@@ -1,0 +1,93 @@
+//! Tools and prompts of a program that embeds the server: PTC-Lisp programs, run like those of models in `lisp_eval`.
+//! Their questions are put to the client of the call, their calls may become tasks, and any replica can resume them.
+//!
+//! They are passed in at boot: [`cli::main_with`](crate::cli::main_with). The `ptc` command passes none. The
+//! conformance suite's own tools are an example (`tests/src/bin/ptc-with-fixtures`).
+
+mod asker;
+mod prepares;
+mod tool;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_host::engine::HostCalls;
+
+use self::prepares::WithExtensions;
+use self::tool::{ExtensionTool, Parts};
+use super::evaluator::Evaluator;
+use super::lisp_eval::EvalOptions;
+use ptc_protocol::tool::{CallExtras, Definition, QuestionDialect, Tool, ToolReply};
+use ptc_runs::Prepares;
+
+/// The extensions of an embedding program.
+#[derive(Clone, Default)]
+pub struct Extensions {
+    /// Tools, listed after those of the server.
+    pub tools: Vec<Arc<dyn ProgramTool>>,
+    /// Prompts, each as the tool that makes the result of `prompts/get` (2026-07-28). They are not listed.
+    pub prompts: Vec<Arc<dyn ProgramTool>>,
+}
+
+/// A tool, or a prompt, whose work is a program.
+pub trait ProgramTool: Send + Sync {
+    /// How it is listed.
+    fn definition(&self) -> Definition;
+
+    /// The program of a call. `arguments` is the JSON that the client sent, if it sent any. A program that resumes is
+    /// made again from the same arguments.
+    fn program(&self, arguments: Option<&str>, call: &CallExtras) -> Program;
+
+    /// Converts the reply of a program that has ended from the form of `lisp_eval`.
+    fn reply(&self, reply: ToolReply) -> ToolReply {
+        reply
+    }
+
+    /// True if its calls must become tasks: a client without tasks is refused.
+    fn needs_task(&self) -> bool {
+        false
+    }
+
+    /// How its questions look to clients, if they differ from those of the product.
+    fn dialect(&self) -> Option<&dyn QuestionDialect> {
+        None
+    }
+}
+
+/// A program, and its environment besides the limits that the operator sets for all.
+pub struct Program {
+    /// Its text.
+    pub text: Arc<str>,
+    /// The content of `data/…`: the text of a JSON object.
+    pub data: Arc<str>,
+    /// Answers its upstream calls. The operator's upstreams are not reachable.
+    pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// How long its call waits before it becomes a task, if its client takes tasks; `None` for no limit.
+    pub wait: Option<Duration>,
+}
+
+/// These tools or prompts, over this evaluator.
+pub fn tools(
+    extensions: &[Arc<dyn ProgramTool>],
+    evaluator: &Arc<dyn Evaluator>,
+    options: &EvalOptions,
+) -> Vec<Box<dyn Tool>> {
+    let parts = Parts { evaluator: evaluator.clone(), options: options.clone() };
+    let tool = |tool: &Arc<dyn ProgramTool>| ExtensionTool::new(tool.clone(), parts.clone());
+    extensions.iter().map(|extension| Box::new(tool(extension)) as Box<dyn Tool>).collect()
+}
+
+/// Prepares the programs of these tools for resuming, and passes other programs to `others`.
+pub fn prepares(
+    extensions: &[Arc<dyn ProgramTool>],
+    others: Arc<dyn Prepares>,
+    evaluator: &Arc<dyn Evaluator>,
+    options: &EvalOptions,
+) -> Arc<dyn Prepares> {
+    if extensions.is_empty() {
+        return others;
+    }
+    let parts = Parts { evaluator: evaluator.clone(), options: options.clone() };
+    let tools = extensions.iter().map(|tool| ExtensionTool::new(tool.clone(), parts.clone())).collect();
+    Arc::new(WithExtensions { tools, others })
+}

@@ -1,0 +1,23 @@
+//! The tools that clients see, one folder per tool, behind the port [`Tool`](ptc_protocol::tool::Tool).
+
+// Tests may read any clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+pub mod asking;
+pub mod descriptions;
+mod evaluator;
+pub mod extensions;
+pub mod lisp_debug;
+pub mod lisp_eval;
+pub mod lisp_task;
+mod long;
+mod runs;
+pub mod schemas;
+pub mod sessions;
+pub mod shaping;
+mod tasks;
+mod unknown_arguments;
+
+pub use long::MAX_WAIT;
+pub use runs::tools as run_tools;
+pub use tasks::desk as task_desk;

@@ -1,0 +1,153 @@
+//! `lisp_debug`: reports on the caller's own calls. It reads the memory of the process and changes nothing.
+
+mod arguments;
+mod definition;
+mod get;
+mod size;
+mod stats;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use ptc_mcp::json::{Object, Raw, object_text, write_array};
+
+use arguments::{Ask, Filter};
+use get::Get;
+use ptc_observers::recent::{Record, Ring};
+use ptc_observers::recording::Recording;
+use ptc_observers::trace::Traces;
+use ptc_protocol::settings::PayloadPolicy;
+use ptc_protocol::timestamp;
+use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use size::Room;
+
+/// The name of the tool.
+pub const NAME: &str = "lisp_debug";
+
+/// The tool.
+pub struct LispDebug {
+    ring: Arc<Ring>,
+    recording: Recording,
+    max_response_bytes: usize,
+    traces: Option<Arc<Traces>>,
+}
+
+impl LispDebug {
+    /// Reports on the calls in `ring` and, if there are `traces`, on their files, in responses of at most
+    /// `max_response_bytes`.
+    pub fn new(
+        ring: Arc<Ring>,
+        recording: Recording,
+        max_response_bytes: usize,
+        traces: Option<Arc<Traces>>,
+    ) -> Self {
+        LispDebug { ring, recording, max_response_bytes, traces }
+    }
+
+    fn answer(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+        let ask = arguments::read(arguments)?;
+        let room = Room::of(context, self.max_response_bytes);
+        let own = self.ring.of(&context.owner.principal);
+        let structured = match ask {
+            Ask::Stats(filter) => self.stats(&own, filter, &room),
+            Ask::Recent { filter, limit } => self.recent(&own, filter, limit, &room),
+            Ask::Get { id } => {
+                let get = Get { record: own.into_iter().find(|record| record.is(&id)), id, room };
+                let recording = self.recording.clone();
+                match &self.traces {
+                    None => get.answer(&recording, None),
+                    Some(traces) => {
+                        let (traces, owner_hash) =
+                            (traces.clone(), context.owner.principal.hash().to_owned());
+                        let max_bytes = self.max_response_bytes;
+                        return Ok(Prepared::Free(
+                            async move {
+                                let found = traces.find(&get.id, owner_hash, max_bytes).await;
+                                ToolReply::mirrored(false, get.answer(&recording, found))
+                            }
+                            .boxed(),
+                        ));
+                    }
+                }
+            }
+        };
+        Ok(Prepared::Done(ToolReply::mirrored(false, structured)))
+    }
+
+    fn stats(&self, own: &[Arc<Record>], filter: Filter, room: &Room) -> String {
+        let window = select(own, filter);
+        let mut parts = stats::Parts::of(&window);
+        loop {
+            let text = object_text(|object| {
+                write_head(object, "stats", self.recording.policy);
+                object.string("debug_source", "ring_buffer");
+                object.integer("ring_size", self.ring.capacity() as u64);
+                object.integer("ring_count", own.len() as u64);
+                object.boolean("trace_dir_enabled", self.traces.is_some());
+                parts.write(object);
+            });
+            if room.holds(&text) || !parts.shrink() {
+                return text;
+            }
+        }
+    }
+
+    fn recent(&self, own: &[Arc<Record>], filter: Filter, limit: usize, room: &Room) -> String {
+        let calls: Vec<String> =
+            select(own, filter).into_iter().take(limit).map(|record| record.brief_json()).collect();
+        let text = |calls: &[String], truncated: bool| {
+            object_text(|object| {
+                write_head(object, "recent", self.recording.policy);
+                object.integer("count", calls.len() as u64);
+                if truncated {
+                    object.boolean("truncated", true);
+                }
+                write_array(object.key("calls"), calls, |out, call| out.extend_from_slice(call.as_bytes()));
+            })
+        };
+        let fitting = room.fitting(&text(&[], true), &calls);
+        let whole = text(&calls, false);
+        if room.holds(&whole) { whole } else { text(&calls[..fitting], true) }
+    }
+}
+
+/// The first members of every answer.
+fn write_head(object: &mut Object<'_>, op: &str, policy: PayloadPolicy) {
+    object.string("op", op);
+    object.string("payload_policy", policy_name(policy));
+    object.boolean("redaction_applied", true);
+}
+
+impl Tool for LispDebug {
+    fn definition(&self) -> Definition {
+        definition::definition()
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        self.answer(arguments, context)
+            .unwrap_or_else(|message| Prepared::Done(ToolReply::failure("args_error", &message, &message)))
+    }
+
+    fn is_observed(&self) -> bool {
+        false
+    }
+}
+
+/// The name of a policy on the command line and in answers.
+fn policy_name(policy: PayloadPolicy) -> &'static str {
+    match policy {
+        PayloadPolicy::None => "none",
+        PayloadPolicy::Summary => "summary",
+        PayloadPolicy::Full => "full",
+    }
+}
+
+/// The records that pass a filter, the newest first.
+fn select(own: &[Arc<Record>], filter: Filter) -> Vec<&Record> {
+    let since = filter.since.and_then(|since| timestamp::now().checked_sub(since).ok());
+    own.iter()
+        .map(|record| &**record)
+        .filter(|record| since.is_none_or(|since| record.at >= since))
+        .filter(|record| !filter.errors_only || record.is_error)
+        .collect()
+}

@@ -1,0 +1,290 @@
+//! `lisp_eval`: one program, one answer, no state.
+
+mod arguments;
+mod definition;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
+use ptc_mcp::json::Raw;
+
+use super::asking::Asks;
+use super::descriptions::SharedCard;
+use super::long;
+use super::long::WhenWaiting;
+use super::shaping::{Shaper, shape, waiting};
+use ptc_protocol::concurrency_limiter::Full;
+use ptc_protocol::principal::Principal;
+use ptc_protocol::report::{CallReport, Usage};
+use ptc_protocol::report::{ErrorReason, Payload};
+use ptc_protocol::tool::reply::{busy_feedback, busy_message};
+use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_runs::{KeptCall, Prepared as Again, Prepares, Ran, RunSeed, Runs};
+
+pub use super::evaluator::Evaluator;
+pub(crate) use arguments::Wording;
+pub(super) use arguments::context;
+pub use arguments::{ArgumentCaps, Arguments};
+pub(crate) use arguments::{program_of, without_fence};
+pub(super) use definition::{annotations, has_wait, output_schema};
+
+/// The name of the tool.
+const NAME: &str = "lisp_eval";
+
+/// The options of `lisp_eval`.
+#[derive(Clone)]
+pub struct EvalOptions {
+    /// Limits of one program.
+    pub limits: Limits,
+    /// Limits on arguments.
+    pub caps: ArgumentCaps,
+    /// How answers are shaped.
+    pub shaper: Shaper,
+    /// Bytes of binary content that an answer may carry.
+    pub max_attached_bytes: u64,
+    /// True if answers are shaped for the length that the client passes on.
+    pub fits_client: bool,
+    /// Answers `tool/call` and discovery; `None` without upstreams.
+    pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// The facts about upstreams in the description; present if and only if some are configured.
+    pub card: Option<SharedCard>,
+    /// True if the operator declares the upstreams read-only.
+    pub read_only: bool,
+    /// Scrubs everything that leaves the process.
+    pub redactor: Redactor,
+    /// True if replies carry a report for observers.
+    pub reports: bool,
+    /// Asks clients the questions of programs; `None` if questions are off.
+    pub asks: Option<Asks>,
+    /// True if descriptions mention `ask` (server.md 10.2).
+    pub tells_of_ask: bool,
+    /// Stores the runs of programs that outlast their clients' wait; `None` if that is off.
+    pub runs: Option<Arc<Runs>>,
+}
+
+impl EvalOptions {
+    /// The shaper for the answer to this call.
+    pub(super) fn shaper_for(&self, context: &CallContext) -> Shaper {
+        match context.result_room.filter(|_| self.fits_client) {
+            Some(room) => self.shaper.fitting(room),
+            None => self.shaper,
+        }
+    }
+}
+
+/// The tool. Clones are cheap.
+#[derive(Clone)]
+pub struct LispEval {
+    evaluator: Arc<dyn Evaluator>,
+    options: EvalOptions,
+}
+
+impl LispEval {
+    /// The tool over this evaluator.
+    pub fn new(evaluator: Arc<dyn Evaluator>, options: EvalOptions) -> Self {
+        LispEval { evaluator, options }
+    }
+
+    /// The answer of a call whose run waits.
+    fn when_waiting(&self, given: Option<Raw<'_>>, context: &CallContext, shaper: Shaper) -> WhenWaiting {
+        let (asks, context) = (self.options.asks.clone(), context.clone());
+        let arguments: Option<Arc<str>> = given.map(|given| given.text().into());
+        Box::new(move |run| {
+            async move {
+                match asks {
+                    Some(asks) => asks.waiting((NAME, arguments.as_deref()), &context, &run, &shaper).await,
+                    None => waiting(&shaper, &run, None, &[]),
+                }
+            }
+            .boxed()
+        })
+    }
+
+    fn request(&self, arguments: Arguments, context: &CallContext) -> EvalRequest {
+        let options = &self.options;
+        EvalRequest {
+            context: arguments.context,
+            output_schema: arguments.output_schema,
+            limits: options.limits,
+            strict_data: true,
+            render: Render {
+                max_text_bytes: Some(options.shaper_for(context).max_result_bytes),
+                json: false,
+            },
+            max_attached_bytes: options.max_attached_bytes,
+            upstreams: options.upstreams.clone(),
+            progress: context.progress.clone(),
+            audience: context.audience.clone(),
+            permit: Some(context.permit.shared()),
+            principal: Some(context.owner.principal.shared_name()),
+            ..EvalRequest::with_id(arguments.program, context.eval_id)
+        }
+    }
+}
+
+impl Prepares for LispEval {
+    fn prepare_again(
+        &self,
+        tool: &str,
+        call: &KeptCall,
+        principal: &Principal,
+        seed: &RunSeed,
+    ) -> Option<Again> {
+        if tool != NAME {
+            return None;
+        }
+        let given = call.arguments.as_deref().and_then(|text| Raw::parse(text).ok());
+        let arguments = Arguments::read(given, &self.options.caps).ok()?;
+        let context = call.context(principal)?;
+        let request = self.request(arguments, &context);
+        let shaped = shaping(&self.options, &request, self.options.shaper_for(&context));
+        let asks = self.options.asks.as_ref();
+        let asker = asks.and_then(|asks| asks.asker_of_run(NAME, &context, seed, call.round + 1));
+        Some(Again { request, asker, shaped: Box::new(shaped) })
+    }
+}
+
+/// Makes the reply from the outcome of `request`.
+fn shaping(
+    options: &EvalOptions,
+    request: &EvalRequest,
+    shaper: Shaper,
+) -> impl FnOnce(EvalOutcome) -> ToolReply + Send + use<> {
+    let redactor = options.redactor.for_principal(request.principal.as_deref());
+    let (asked, reports) = (Asked::of(request), options.reports);
+    move |outcome| answer(outcome, asked, &shaper, &redactor, reports)
+}
+
+impl Tool for LispEval {
+    fn definition(&self) -> Definition {
+        definition::definition(&self.options)
+    }
+
+    fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let again = || -> Box<dyn FnOnce(&CallContext) -> Prepared + Send> {
+            let (tool, given) = (self.clone(), given.map(|given| given.text().to_owned()));
+            Box::new(move |context| {
+                let given = given.as_deref().and_then(|given| Raw::parse(given).ok());
+                tool.prepare(given, context)
+            })
+        };
+        let call = (NAME, given.map(Raw::text));
+        let before = self.options.asks.as_ref().filter(|_| context.asked.retry.is_some());
+        if let Some(first) =
+            before.and_then(|asks| asks.before(call, context, self.options.shaper_for(context), again))
+        {
+            return first;
+        }
+        let refused = |message| {
+            let payload = Payload::refused(ErrorReason::ArgsError, message, None);
+            Prepared::Done(refuse(&self.options, payload, given))
+        };
+        let arguments = match Arguments::read(given, &self.options.caps) {
+            Ok(arguments) => arguments,
+            Err(message) => return refused(message),
+        };
+        let mut request = self.request(arguments, context);
+        let long_call = match long::begin(self.options.runs.as_ref(), (given, context), &mut request) {
+            Ok(long_call) => long_call,
+            Err(message) => return refused(message),
+        };
+        let shaper = self.options.shaper_for(context);
+        let shaped = shaping(&self.options, &request, shaper);
+        let work = match &self.options.asks {
+            Some(asks) => {
+                let (call, long_call) = ((NAME, given.map(Raw::text)), long_call.as_ref());
+                let about = (context, long_call.map(long::Long::call));
+                asks.eval(self.evaluator.clone(), request, call, about, (shaper, shaped))
+            }
+            None => {
+                let eval = self.evaluator.eval(request);
+                async move { Ran::Ended(shaped(eval.await)) }.boxed()
+            }
+        };
+        let waiting = || self.when_waiting(given, context, shaper);
+        long::prepared(long_call, NAME, (&context.owner.principal, &context.permit), (shaper, waiting), work)
+    }
+
+    fn busy(&self, full: Full) -> ToolReply {
+        let payload = Payload::refused(ErrorReason::Busy, busy_message(full), Some(busy_feedback(full)));
+        refuse(&self.options, payload, None)
+    }
+}
+
+/// The reply to a call that never ran.
+pub(super) fn refuse(options: &EvalOptions, payload: Payload, given: Option<Raw<'_>>) -> ToolReply {
+    let reply = shape(&options.shaper, &payload);
+    let has_schema = || {
+        given.and_then(Raw::members).is_some_and(|mut members| members.any(|(key, _)| key == "output_schema"))
+    };
+    reply.reporting(options.reports.then(|| CallReport::refused(payload, has_schema())))
+}
+
+/// The parts of an evaluation's request that its answer and its report need.
+pub(super) struct Asked {
+    id: EvalId,
+    principal: Option<Arc<str>>,
+    program: Arc<str>,
+    context: Option<Arc<str>>,
+    output_schema: bool,
+}
+
+impl Asked {
+    pub(super) fn of(request: &EvalRequest) -> Self {
+        Asked {
+            id: request.id,
+            principal: request.principal.clone(),
+            program: request.program.clone(),
+            context: request.context.clone(),
+            output_schema: request.output_schema.is_some(),
+        }
+    }
+
+    /// The evaluation's id.
+    pub(super) fn eval_id(&self) -> EvalId {
+        self.id
+    }
+
+    /// The principal on whose behalf it runs.
+    pub(super) fn principal(&self) -> Option<&str> {
+        self.principal.as_deref()
+    }
+
+    /// The program.
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The report of an evaluation with this `payload`.
+    pub(super) fn report(self, payload: Payload, usage: Usage) -> CallReport {
+        CallReport {
+            reason: None,
+            program: Some(self.program),
+            context: self.context,
+            output_schema: self.output_schema,
+            payload,
+            usage: Some(usage),
+            planner: None,
+            events: Vec::new(),
+        }
+    }
+}
+
+fn answer(
+    outcome: EvalOutcome,
+    asked: Asked,
+    shaper: &Shaper,
+    redactor: &Redactor,
+    reports: bool,
+) -> ToolReply {
+    let usage = Usage::of(&outcome);
+    let mut payload = Payload::of(outcome, asked.program());
+    payload.scrub(redactor);
+    let reply = ToolReply { eval_id: Some(asked.eval_id()), ..shape(shaper, &payload) };
+    reply.reporting(reports.then(|| asked.report(payload, usage)))
+}

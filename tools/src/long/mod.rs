@@ -1,0 +1,125 @@
+//! Programs that may become runs: `wait_ms` of an evaluation (waiting.md 6.4).
+
+mod arguments;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ptc_host::engine::EvalRequest;
+use ptc_mcp::json::Raw;
+
+use super::shaping::{Shaper, running};
+use ptc_protocol::concurrency_limiter::PermitLoan;
+use ptc_protocol::principal::Principal;
+use ptc_protocol::tool::{CallContext, Prepared, ToolReply};
+use ptc_runs::{LongCall, NotKept, Progress, Ran, Runs, Seen, WaitingRun};
+
+pub use arguments::MAX_WAIT;
+pub(super) use arguments::{run_id, wait_ms};
+
+/// A program that may become a run.
+pub(super) struct Long {
+    runs: Arc<Runs>,
+    call: LongCall,
+    /// True if its client takes tasks.
+    takes_tasks: bool,
+}
+
+impl Long {
+    /// Its call.
+    pub(super) fn call(&self) -> &LongCall {
+        &self.call
+    }
+}
+
+/// Prepares the program of `request` to become a run: with the time limit of runs, if the arguments or the operator
+/// set a time for the answer, and with questions to people, if these are on.
+///
+/// # Errors
+/// The message that `wait_ms` is invalid.
+pub(super) fn begin(
+    runs: Option<&Arc<Runs>>,
+    (arguments, context): (Option<Raw<'_>>, &CallContext),
+    request: &mut EvalRequest,
+) -> Result<Option<Long>, String> {
+    let Some(runs) = runs else { return Ok(None) };
+    let settings = runs.settings();
+    let wait = match settings.long {
+        true => wait_ms(arguments)?.or(settings.answer_within),
+        false => None,
+    };
+    if wait.is_none() && !settings.keeps {
+        return Ok(None);
+    }
+    let takes_tasks = context.asked.takes_tasks;
+    let call = runs.lengthen(wait, request).map(|call| call.told_as_task(takes_tasks));
+    Ok(call.map(|call| Long { runs: runs.clone(), call, takes_tasks }))
+}
+
+/// The answer of a call whose run waits.
+pub(super) type WhenWaiting = Box<dyn FnOnce(WaitingRun) -> BoxFuture<'static, ToolReply> + Send>;
+
+/// The program, prepared for running.
+pub(super) fn prepared(
+    long: Option<Long>,
+    tool: &'static str,
+    (principal, loan): (&Principal, &PermitLoan),
+    (shaper, waiting): (Shaper, impl FnOnce() -> WhenWaiting),
+    work: BoxFuture<'static, Ran>,
+) -> Prepared {
+    let Some(Long { runs, call, takes_tasks }) = long else {
+        return Prepared::Gated(work.map(Ran::alone).boxed());
+    };
+    if call.is_long() && !runs.has_room(principal) {
+        return Prepared::Done(too_many());
+    }
+    let mut permit = match runs.enter(principal) {
+        Ok(permit) => permit,
+        Err(full) => return Prepared::Full(full),
+    };
+    loan.bind(&mut permit);
+    let waiting = waiting();
+    let attended = runs.clone().attend(call, principal.clone(), tool, work, permit);
+    let principal = principal.clone();
+    let answer = attended.then(move |attended| async move {
+        match attended {
+            Ok(Seen::Ended(_, reply)) => *reply,
+            Ok(Seen::Running(progress)) if takes_tasks => {
+                told_as_task(&runs, &principal, &progress, &shaper).await
+            }
+            Ok(Seen::Running(progress)) => running(&shaper, &progress),
+            Ok(Seen::Waiting(run)) => waiting(run).await,
+            Err(NotKept::TooMany) => too_many(),
+            Err(NotKept::Unavailable) => {
+                let message = "the state store is unavailable: this program could not be kept, and was ended";
+                ToolReply::failure("state_unavailable", message, message)
+            }
+        }
+    });
+    Prepared::Free(answer.boxed())
+}
+
+/// The answer to a client that takes tasks, about a run that still runs.
+async fn told_as_task(
+    runs: &Arc<Runs>,
+    principal: &Principal,
+    progress: &Progress,
+    shaper: &Shaper,
+) -> ToolReply {
+    // Its program may have asked by now, and have been suspended into the store.
+    match runs.task(principal, &progress.run_id).await {
+        // A client that gets a task asks it for its questions.
+        Ok(run) => ToolReply::task(run.into_task(|_| "{}".to_owned())),
+        Err(_) => running(shaper, progress),
+    }
+}
+
+/// The limit on runs is reached (waiting.md 8).
+fn too_many() -> ToolReply {
+    let feedback = "As many programs run or wait as may (--max-runs, --max-runs-per-owner, --max-run-bytes-per-owner). \
+                    Finish or stop one (lisp_resume, lisp_wait, lisp_cancel), and retry.";
+    ToolReply::failure("busy", "too many runs are kept", feedback)
+}

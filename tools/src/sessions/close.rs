@@ -1,0 +1,69 @@
+//! `lisp_session_close`: ends a session and the program that runs on it.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use ptc_mcp::json::Raw;
+
+use super::arguments::Arguments;
+use super::record::ok;
+use super::{Directory, args_error, schemas};
+use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+
+/// The tool.
+pub(super) struct Close(pub(super) Arc<Directory>);
+
+impl Tool for Close {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "lisp_session_close",
+            title: "PTC-Lisp session: close",
+            description: "Closes a session: its values are gone, and an evaluation that runs on it is ended.".into(),
+            input_schema: r#"{"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"reason":{"type":"string","description":"Echoed in the answer."}}}"#.into(),
+            output_schema: Some(schemas::output(&["status", "session_id", "closed"])),
+            annotations: schemas::hints(false, true, false),
+            meta: None,
+            long: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        self.close(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+    }
+}
+
+impl Close {
+    fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+        let arguments = Arguments::read(arguments)?;
+        arguments.heed_unknown(&["session_id", "reason"])?;
+        let id = arguments.session_id()?;
+        let reason = arguments.optional_string("reason")?.unwrap_or_else(|| "closed".to_owned());
+        let reason = self.0.redactor_of(&context.owner).scrub_string(reason);
+        if self.0.stored.is_some() {
+            let (directory, owner) = (self.0.clone(), context.owner.clone());
+            let work = async move {
+                match directory.close_stored(&id, &owner).await {
+                    Err(not_used) => not_used.reply(&id),
+                    Ok(()) => closed(&id, &reason),
+                }
+            };
+            return Ok(Prepared::Free(work.boxed()));
+        }
+        Ok(Prepared::Done(match self.0.close(&id, &context.owner) {
+            Err(refusal) => refusal.reply(&id),
+            Ok(id) => closed(&id, &reason),
+        }))
+    }
+}
+
+/// The answer about a session that was closed.
+fn closed(id: &str, reason: &str) -> ToolReply {
+    ToolReply::mirrored(
+        false,
+        ok(|object| {
+            object.string("session_id", id);
+            object.boolean("closed", true);
+            object.string("reason", reason);
+        }),
+    )
+}

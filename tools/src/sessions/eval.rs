@@ -1,0 +1,287 @@
+//! `lisp_session_eval`: runs a program in a session.
+//!
+//! A call reserves the session, runs, stores everything or nothing, and releases the session. Calls do not queue for a
+//! session: a second program on it is refused.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
+use ptc_host::time;
+use ptc_mcp::json::{Kind, Raw, object_text};
+
+use super::arguments::Arguments;
+use super::directory::{Refusal, Reservation};
+use super::record::Record;
+use super::{Directory, args_error, schemas};
+use crate::descriptions::{self, SharedCard};
+use crate::lisp_eval::{
+    Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, has_wait, program_of, refuse,
+    without_fence,
+};
+use crate::long::{self, WhenWaiting};
+use crate::schemas::WAIT_MS;
+use crate::shaping::{Shaper, guard, shape, waiting};
+use ptc_protocol::concurrency_limiter::Full;
+use ptc_protocol::report::Ending;
+use ptc_protocol::report::SessionPart;
+use ptc_protocol::report::Usage;
+use ptc_protocol::report::{ErrorReason, Payload};
+use ptc_protocol::settings::Profile;
+use ptc_protocol::tool::reply::{busy_feedback, busy_message};
+use ptc_protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_runs::Ran;
+
+/// The tool.
+pub(super) struct Eval {
+    directory: Arc<Directory>,
+    options: Arc<EvalOptions>,
+}
+
+impl Eval {
+    /// The tool under the options of `lisp_eval`.
+    pub(super) fn new(directory: Arc<Directory>, options: EvalOptions) -> Self {
+        Eval { directory, options: Arc::new(options) }
+    }
+
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+        // As for `lisp_eval`, anything but an object counts as no arguments at all.
+        let arguments = arguments.filter(|arguments| arguments.kind() == Kind::Object);
+        let given = Arguments::read(arguments)?;
+        given.heed_unknown(&["session_id", "program", "code", "context", "output_schema", "signature"])?;
+        let id = given.session_id()?;
+        let mut request = self.request(&given, arguments, context)?;
+        let long_call = long::begin(self.options.runs.as_ref(), (arguments, context), &mut request)?;
+        let asks = self.options.asks.as_ref();
+        let about = long_call.as_ref().map(long::Long::call);
+        request.asker = asks.and_then(|asks| asks.asker_here("lisp_session_eval", context, about));
+        let principal = &context.owner.principal;
+        if self.directory.stored.is_some() {
+            let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
+            let whose = (id, context.owner.clone());
+            let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
+            let work = work.map(Ran::Ended).boxed();
+            let shaping = (shaper, || self.when_waiting(shaper));
+            return Ok(long::prepared(
+                long_call,
+                "lisp_session_eval",
+                (principal, &context.permit),
+                shaping,
+                work,
+            ));
+        }
+        let reservation = match self.directory.reserve(&id, &context.owner) {
+            Ok(reservation) => reservation,
+            Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
+        };
+        let request = EvalRequest {
+            session: Some(reservation.id.clone()),
+            session_rules: Some(reservation.rules()),
+            ..request
+        };
+        let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
+        let work = run(self.directory.clone(), options, shaper, reservation, request).map(Ran::Ended).boxed();
+        let shaping = (shaper, || self.when_waiting(shaper));
+        Ok(long::prepared(long_call, "lisp_session_eval", (principal, &context.permit), shaping, work))
+    }
+
+    /// The answer of a call whose run waits: its session stays busy.
+    fn when_waiting(&self, shaper: Shaper) -> WhenWaiting {
+        let asks = self.options.asks.clone();
+        Box::new(move |run| {
+            let told = match asks {
+                Some(asks) => asks.told(&run, &shaper, &[]),
+                None => waiting(&shaper, &run, None, &[]),
+            };
+            std::future::ready(told).boxed()
+        })
+    }
+
+    /// Checks the arguments of `lisp_eval`, too, with the messages of this tool.
+    fn request(
+        &self,
+        given: &Arguments<'_>,
+        arguments: Option<Raw<'_>>,
+        context: &CallContext,
+    ) -> Result<EvalRequest, String> {
+        let caps = &self.options.caps;
+        let program = program_of(given.get("program"), given.get("code"));
+        let program = program.and_then(Raw::as_str).filter(|text| !text.is_empty());
+        let Some(program) = program else { return Err("program must be a non-empty string".into()) };
+        if program.len() > caps.max_program_bytes {
+            return Err("program exceeds max_program_bytes".into());
+        }
+        let checked = EvalArguments::read_around(without_fence(&program), arguments, caps, Wording::Short)?;
+        Ok(EvalRequest {
+            context: checked.context,
+            output_schema: checked.output_schema,
+            limits: self.options.limits,
+            strict_data: true,
+            render: Render {
+                max_text_bytes: Some(self.options.shaper_for(context).max_result_bytes),
+                json: false,
+            },
+            max_attached_bytes: self.options.max_attached_bytes,
+            upstreams: self.options.upstreams.clone(),
+            progress: context.progress.clone(),
+            audience: context.audience.clone(),
+            permit: Some(context.permit.shared()),
+            principal: Some(context.owner.principal.shared_name()),
+            ..EvalRequest::with_id(checked.program, context.eval_id)
+        })
+    }
+}
+
+impl Tool for Eval {
+    fn definition(&self) -> Definition {
+        let options = &self.options;
+        let Annotations { read_only, destructive, open_world, .. } =
+            annotations(options.card.is_some(), options.read_only);
+        Definition {
+            name: "lisp_session_eval",
+            title: "PTC-Lisp session: eval",
+            description: descriptions::lisp_session_eval(
+                options.card.as_ref().map(SharedCard::get).as_ref(),
+                options.limits.timeout,
+                options.tells_of_ask,
+            ),
+            input_schema: input(has_wait(options.runs.as_ref())),
+            output_schema: (options.shaper.profile != Profile::Slim)
+                .then(|| schemas::output_of_eval(options.runs.as_ref())),
+            annotations: Annotations { read_only, destructive, idempotent: false, open_world },
+            meta: None,
+            long: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let refused = |message: String| Prepared::Done(guard(&self.options.shaper, args_error(&message)));
+        self.start(arguments, context).unwrap_or_else(refused)
+    }
+
+    fn busy(&self, full: Full) -> ToolReply {
+        let payload = Payload::refused(ErrorReason::Busy, busy_message(full), Some(busy_feedback(full)));
+        refuse(&self.options, payload, None)
+    }
+}
+
+/// The schema of the arguments, without the end.
+const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"properties":{"session_id":{"type":"string"},"program":{"type":"string","description":"PTC-Lisp source; definitions stay in the session."},"context":{"type":"object","additionalProperties":true,"description":"Optional named JSON values of this call only, readable as data/<name>."},"output_schema":{"type":"object","description":"Optional JSON Schema the answer must satisfy; a mismatch rejects the eval and nothing is committed."}"#;
+
+fn input(has_wait: bool) -> String {
+    let wait = if has_wait { format!(",\"wait_ms\":{WAIT_MS}") } else { String::new() };
+    format!("{INPUT}{wait}}},\"additionalProperties\":false}}")
+}
+
+async fn run(
+    directory: Arc<Directory>,
+    options: Arc<EvalOptions>,
+    shaper: Shaper,
+    mut reservation: Reservation,
+    request: EvalRequest,
+) -> ToolReply {
+    let asked = Asked::of(&request);
+    let eval_id = asked.eval_id();
+    let eval = directory.engine.eval(request);
+    let left = reservation.left;
+    let ttl = async { time::sleep(left).await };
+    let outcome = tokio::select! {
+        biased;
+        () = reservation.killed() => None,
+        outcome = eval => Some(outcome),
+        () = ttl => {
+            reservation.expire();
+            None
+        }
+    };
+    let closed = |outcome: &EvalOutcome| outcome.session.as_ref().is_some_and(|report| report.closed);
+    let reply = match outcome {
+        Some(outcome) if !closed(&outcome) => {
+            let said = Said::at_end(reservation);
+            answer(outcome, said, asked, &options, &shaper)
+        }
+        _ => Refusal::Closed.reply(""),
+    };
+    ToolReply { eval_id: Some(eval_id), ..reply }
+}
+
+/// The session's part of an answer.
+pub(super) struct Said {
+    /// After a success.
+    brief: String,
+    /// After a failure.
+    summary: String,
+    /// Why the session is not as the program left it, although the program returned a value.
+    but: Option<(ErrorReason, &'static str)>,
+}
+
+impl Said {
+    /// The state of the session `id`.
+    pub(super) fn of(record: &Record, id: &Arc<str>, redactor: &Redactor) -> Said {
+        Said { brief: record.brief(id), summary: record.summary(id, redactor), but: None }
+    }
+
+    /// The state of a session whose program has ended.
+    fn at_end(reservation: Reservation) -> Said {
+        let id = object_text(|object| object.string("session_id", &reservation.id));
+        let (brief, summary) = reservation.end().unwrap_or_else(|| (id.clone(), id));
+        Said { brief, summary, but: None }
+    }
+
+    /// The same for a session that was not committed.
+    pub(super) fn but(self, reason: ErrorReason, message: &'static str) -> Said {
+        Said { but: Some((reason, message)), ..self }
+    }
+}
+
+/// The answer to a program that has ended.
+pub(super) fn answer(
+    mut outcome: EvalOutcome,
+    said: Said,
+    asked: Asked,
+    options: &EvalOptions,
+    shaper: &Shaper,
+) -> ToolReply {
+    let report = outcome.session.take();
+    let kind = outcome.result.as_ref().err().map(|failure| failure.reason.as_str());
+    let usage = Usage::of(&outcome);
+    let mut payload = Payload::of(outcome, asked.program());
+    let redactor = options.redactor.for_principal(asked.principal());
+    payload.scrub(&redactor);
+    let part = match (report, kind, said.but) {
+        (Some(_), None, Some((reason, message))) => {
+            payload.withhold(reason, message);
+            SessionPart::not_stored(said.summary, detail(None, reason.name()))
+        }
+        (Some(report), None, None) => SessionPart::stored(said.brief, *report, &redactor),
+        (report, kind, _) => {
+            let exceeded = report.and_then(|report| report.exceeded);
+            if exceeded.is_some()
+                && let Ending::Error { reason, .. } = &mut payload.ending
+            {
+                *reason = ErrorReason::SessionLimitExceeded;
+            }
+            SessionPart::rolled_back(said.summary, detail(exceeded.as_ref(), kind.unwrap_or_default()))
+        }
+    };
+    payload.session = Some(Box::new(part));
+    let reply = shape(shaper, &payload);
+    reply.reporting(options.reports.then(|| asked.report(payload, usage)))
+}
+
+/// `detail` of a failure: the limit exceeded, or the interpreter's own name for the error.
+fn detail(exceeded: Option<&Exceeded>, kind: &str) -> String {
+    object_text(|object| match exceeded {
+        None => object.string("kind", kind),
+        Some(exceeded) => {
+            object.string("field", exceeded.field);
+            object.string("limit", exceeded.limit);
+            object.integer("actual", exceeded.actual);
+            object.integer("max", exceeded.max);
+            if let Some(name) = &exceeded.name {
+                object.string("name", name);
+            }
+        }
+    })
+}

@@ -1,0 +1,69 @@
+//! `lisp_session_list`: the caller's sessions.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use ptc_mcp::json::{Raw, write_array};
+
+use super::arguments::Arguments;
+use super::bounds::{fitting, list_bytes, write_cut};
+use super::record::ok;
+use super::{Directory, args_error, schemas};
+use ptc_protocol::settings::Profile;
+use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+
+/// The tool.
+pub(super) struct List {
+    pub(super) directory: Arc<Directory>,
+    pub(super) profile: Profile,
+}
+
+impl Tool for List {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "lisp_session_list",
+            title: "PTC-Lisp session: list",
+            description: "Lists your open sessions, the latest used first, without their values.".into(),
+            input_schema: r#"{"type":"object","properties":{},"additionalProperties":false}"#.into(),
+            output_schema: Some(schemas::output(&["status", "count", "sessions"])),
+            annotations: schemas::hints(true, false, true),
+            meta: None,
+            long: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        match Arguments::read(arguments).map(|arguments| arguments.unexpected(&[]).is_some()) {
+            Ok(false) => {}
+            Ok(true) => return Prepared::Done(args_error("lisp_session_list takes no arguments")),
+            Err(message) => return Prepared::Done(args_error(&message)),
+        }
+        let profile = self.profile;
+        if self.directory.stored.is_some() {
+            let (directory, owner) = (self.directory.clone(), context.owner.clone());
+            let work = async move {
+                match directory.summaries_stored(&owner).await {
+                    Ok(sessions) => listed(&sessions, profile),
+                    Err(not_used) => not_used.reply(""),
+                }
+            };
+            return Prepared::Free(work.boxed());
+        }
+        Prepared::Done(listed(&self.directory.summaries(&context.owner), profile))
+    }
+}
+
+/// The answer of a list.
+fn listed(sessions: &[String], profile: Profile) -> ToolReply {
+    let (shown, cut) = fitting(sessions, list_bytes(profile));
+    ToolReply::mirrored(
+        false,
+        ok(|object| {
+            object.integer("count", sessions.len() as u64);
+            write_array(object.key("sessions"), shown, |out, summary| {
+                out.extend_from_slice(summary.as_bytes());
+            });
+            write_cut(object, cut);
+        }),
+    )
+}

@@ -1,0 +1,136 @@
+//! The directory's record of a session, without its values.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::SessionReport;
+use ptc_mcp::json::{Object, object_text};
+use tokio::sync::oneshot;
+
+use super::journal::Journal;
+use ptc_protocol::principal::Owner;
+use ptc_protocol::timestamp::instant;
+
+/// A session without its values.
+pub(super) struct Record {
+    pub(super) owner: Owner,
+    pub(super) title: Option<Box<str>>,
+    pub(super) created: Timestamp,
+    /// The time of the last use.
+    pub(super) updated: Timestamp,
+    /// The latest possible end.
+    pub(super) expires: Timestamp,
+    /// The number of committed programs.
+    pub(super) turn: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) binding_count: usize,
+    pub(super) journal: Journal,
+    /// Present while a program runs; dropping it ends that program.
+    pub(super) running: Option<oneshot::Sender<()>>,
+}
+
+/// The size of an empty set of bindings.
+pub(super) const EMPTY_BYTES: u64 = 6;
+
+impl Record {
+    pub(super) fn new(owner: Owner, title: Option<String>, now: Timestamp, expires: Timestamp) -> Self {
+        Record {
+            owner,
+            title: title.map(String::into_boxed_str),
+            created: now,
+            updated: now,
+            expires,
+            turn: 0,
+            memory_bytes: EMPTY_BYTES,
+            binding_count: 0,
+            journal: Journal::default(),
+            running: None,
+        }
+    }
+
+    /// A copy without the running program.
+    pub(super) fn copy(&self) -> Record {
+        Record {
+            owner: self.owner.clone(),
+            title: self.title.clone(),
+            created: self.created,
+            updated: self.updated,
+            expires: self.expires,
+            turn: self.turn,
+            memory_bytes: self.memory_bytes,
+            binding_count: self.binding_count,
+            journal: self.journal.clone(),
+            running: None,
+        }
+    }
+
+    /// Records the outcome of a committed program.
+    pub(super) fn committed(&mut self, report: &SessionReport) {
+        self.turn += 1;
+        self.memory_bytes = report.memory_bytes;
+        self.binding_count = report.stored.len();
+    }
+
+    /// The `session` object of a successful evaluation.
+    pub(super) fn brief(&self, id: &Arc<str>) -> String {
+        object_text(|object| {
+            object.string("session_id", id);
+            object.integer("turn", self.turn);
+            object.integer("memory_bytes", self.memory_bytes);
+            object.integer("binding_count", self.binding_count as u64);
+        })
+    }
+
+    /// A summary without the values.
+    pub(super) fn summary(&self, id: &Arc<str>, redactor: &Redactor) -> String {
+        self.summary_of(id, redactor, self.running.is_some())
+    }
+
+    /// Like [`summary`](Record::summary), with a flag whether a program runs on it.
+    pub(super) fn summary_of(&self, id: &Arc<str>, redactor: &Redactor, running: bool) -> String {
+        let redactor = redactor.for_principal(Some(self.owner.principal.name()));
+        object_text(|object| {
+            object.string("session_id", id);
+            match &self.title {
+                Some(title) => object.string("title", &redactor.scrub(title)),
+                None => object.raw("title", "null"),
+            }
+            object.integer("turn", self.turn);
+            object.string("created_at", &instant(self.created));
+            object.string("updated_at", &instant(self.updated));
+            object.string("expires_at", &instant(self.expires));
+            object.string("eval_status", if running { "running" } else { "idle" });
+            object.integer("memory_bytes", self.memory_bytes);
+            object.integer("binding_count", self.binding_count as u64);
+        })
+    }
+
+    /// The `usage` object. The history is stored with the values.
+    pub(super) fn usage(&self, history_count: usize, history_bytes: u64) -> String {
+        let journal = &self.journal;
+        object_text(|object| {
+            object.integer("memory_bytes", self.memory_bytes);
+            object.integer("binding_count", self.binding_count as u64);
+            object.integer("history_count", history_count as u64);
+            object.integer("history_bytes", history_bytes);
+            let logs = [
+                ("print_entries", "print_bytes", &journal.prints),
+                ("tool_call_entries", "tool_call_bytes", &journal.tool_calls),
+                ("upstream_call_entries", "upstream_call_bytes", &journal.upstream_calls),
+            ];
+            for (entries, bytes, log) in logs {
+                object.integer(entries, log.len() as u64);
+                object.integer(bytes, log.bytes());
+            }
+        })
+    }
+}
+
+/// Returns the text of a `status: ok` answer, with the members that `write` adds.
+pub(super) fn ok(write: impl FnOnce(&mut Object<'_>)) -> String {
+    object_text(|object| {
+        object.string("status", "ok");
+        write(object);
+    })
+}

@@ -1,0 +1,54 @@
+//! The size limits of a payload under each response profile.
+
+use super::Shaper;
+use ptc_protocol::settings::Profile;
+
+/// Lines and bytes of JSON of a program's prints that an answer shows (language.md 6.2). `doc` keeps to them.
+const PRINT_LINES: usize = 200;
+const PRINT_BYTES: usize = 16_384;
+
+/// The caps of one profile.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caps {
+    /// Printed lines.
+    pub(super) print_lines: usize,
+    /// Bytes of the `prints` array.
+    pub(super) print_bytes: usize,
+    /// Bytes of `feedback`.
+    pub(super) feedback_bytes: usize,
+    /// Bytes of JSON up to which `validated` is sent whole.
+    pub(super) validated_bytes: usize,
+    /// Bytes of a string inside `validated_preview`.
+    pub(super) preview_string: usize,
+    /// Bytes of the whole result object.
+    pub(super) result_object: usize,
+}
+
+/// The caps of a profile. The whole object must have space for the text if the profile repeats it. `beside` is the
+/// bytes of the parts besides the prints.
+pub(super) fn caps(shaper: &Shaper, beside: usize) -> Caps {
+    let of = |feedback_bytes, validated_bytes, preview_string, result_object| Caps {
+        print_lines: PRINT_LINES,
+        print_bytes: PRINT_BYTES,
+        feedback_bytes,
+        validated_bytes,
+        preview_string,
+        result_object,
+    };
+    let caps = match shaper.profile {
+        Profile::Slim => of(8192, 0, 512, 49_152),
+        Profile::Structured => of(16_384, 32_768, 1024, 98_304),
+        Profile::Debug => of(65_536, 131_072, 2048, 524_288),
+    };
+    // A tenth is for notes; at least a quarter is for prints, regardless of the value.
+    let most = shaper.room.map_or(usize::MAX, |room| {
+        let left = (room / 10 * 9).saturating_sub(beside.min(shaper.max_result_bytes));
+        left.max(room / 4)
+    });
+    Caps {
+        print_bytes: caps.print_bytes.min(most),
+        feedback_bytes: caps.feedback_bytes.min(most),
+        result_object: caps.result_object.max(shaper.max_result_bytes.saturating_mul(4)),
+        ..caps
+    }
+}

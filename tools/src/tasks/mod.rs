@@ -1,0 +1,82 @@
+//! Runs as tasks, for clients of the modern era that know them (waiting.md 6.3).
+
+mod watch;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ptc_host::questions::{AnsweredBy, Channel, Receipt};
+
+use super::asking::Asks;
+use super::lisp_eval::EvalOptions;
+use ptc_protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk, TaskNews};
+use ptc_protocol::tool::Task;
+use ptc_runs::{NotSeen, Opened, Runs};
+
+/// The desk of tasks, if programs may outlive their calls.
+pub fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
+    let runs = options.runs.as_ref().filter(|runs| runs.settings().long)?;
+    Some(Arc::new(Desk { runs: runs.clone(), asks: options.asks.clone() }))
+}
+
+/// The owner of tasks. Clones are cheap.
+#[derive(Clone)]
+pub(super) struct Desk {
+    runs: Arc<Runs>,
+    asks: Option<Asks>,
+}
+
+impl Desk {
+    async fn find(&self, asking: &Asking, id: &str) -> Result<Task, NoTask> {
+        let run = self.runs.task(&asking.principal, id).await.map_err(no_task)?;
+        let asks = self.asks.as_ref();
+        Ok(run.into_task(|waiting| match asks {
+            Some(asks) => asks.input_requests(waiting, asking.modes),
+            None => "{}".to_owned(),
+        }))
+    }
+}
+
+fn no_task(why: NotSeen) -> NoTask {
+    match why {
+        NotSeen::NotFound => NoTask::Unknown,
+        NotSeen::Unavailable => NoTask::Unavailable,
+    }
+}
+
+impl TaskDesk for Desk {
+    fn get(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<Task, NoTask>> {
+        let desk = self.clone();
+        async move { desk.find(&asking, &id).await }.boxed()
+    }
+
+    fn update(
+        &self,
+        asking: Asking,
+        id: String,
+        responses: String,
+    ) -> BoxFuture<'static, Result<(), NotTaken>> {
+        let runs = self.runs.clone();
+        async move {
+            let by = AnsweredBy { channel: Channel::Client, name: Some(asking.principal.shared_name()) };
+            // When a client reports that its user has opened a page, the page is checked at once.
+            let took = runs.answer_opened(&asking.principal, &id, (&responses, by), Opened::JustNow).await;
+            let took = took.map_err(|why| NotTaken::Task(no_task(why)))?;
+            match took.iter().find(|(_, took)| *took == Receipt::NoAnswer) {
+                Some((id, _)) => Err(NotTaken::Response(id.to_string())),
+                None => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
+    fn cancel(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<(), NoTask>> {
+        let runs = self.runs.clone();
+        async move { runs.cancel(&asking.principal, &id).await.map(drop).map_err(no_task) }.boxed()
+    }
+
+    fn listen(&self, asking: Asking, ids: Vec<String>) -> BoxFuture<'static, TaskNews> {
+        watch::listen(self.clone(), asking, ids).boxed()
+    }
+}

@@ -1,0 +1,154 @@
+//! Streams the changes of tasks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use ptc_host::time::{self, Instant, sleep_until};
+use tokio::sync::broadcast::{self, error::RecvError};
+
+use super::Desk;
+use ptc_protocol::tasks::{Asking, NoTask, TaskNews};
+use ptc_protocol::tool::{Task, TaskState};
+
+/// The poll interval of a task whose changes this process does not see: another replica holds it, or it is in the
+/// store.
+const LOOK: Duration = Duration::from_secs(1);
+/// The shortest time between two polls, for any number of tasks.
+const LEAST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Subscribes to these tasks. Each is sent once in its current state, since the state that the client knows is
+/// unknown, and then whenever it has changed, until it has ended.
+pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> TaskNews {
+    // Subscribed before the first look, so that no change is missed.
+    let changes = desk.runs.changes();
+    let mut watch =
+        Watch { desk, asking, changes, watched: VecDeque::new(), news: VecDeque::new(), look: time::now() };
+    for id in ids {
+        if let Ok(task) = watch.desk.find(&watch.asking, &id).await {
+            watch.watched.push_back(Watched { id, mark: None });
+            watch.heed(watch.watched.len() - 1, Ok(task));
+        }
+    }
+    let own = watch.news.iter().map(|task| task.id.to_string()).collect();
+    watch.look = time::now() + watch.pause();
+    let news = stream::unfold(watch, |mut watch| async move { Some((watch.next().await?, watch)) });
+    (own, news.boxed())
+}
+
+/// The subscription of one channel.
+struct Watch {
+    desk: Desk,
+    asking: Asking,
+    changes: broadcast::Receiver<(Arc<str>, Arc<str>)>,
+    /// Tasks that have not ended, ordered by their last poll.
+    watched: VecDeque<Watched>,
+    news: VecDeque<Task>,
+    /// The time of the next poll.
+    look: Instant,
+}
+
+/// A subscribed task.
+struct Watched {
+    id: String,
+    /// The mark that was sent last.
+    mark: Option<Mark>,
+}
+
+/// The state of a task whose changes are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Mark {
+    Working(i64),
+    Input(i64, String),
+    Ended,
+}
+
+impl Mark {
+    fn of(task: &Task) -> Mark {
+        match &task.state {
+            TaskState::Working => Mark::Working(task.updated_ms),
+            TaskState::Input(requests) => Mark::Input(task.updated_ms, requests.clone()),
+            TaskState::Completed(_) | TaskState::Failed(_) | TaskState::Cancelled => Mark::Ended,
+        }
+    }
+}
+
+impl Watch {
+    /// The next task that has changed; `None` once all have ended.
+    async fn next(&mut self) -> Option<Task> {
+        loop {
+            if let Some(task) = self.news.pop_front() {
+                return Some(task);
+            }
+            if self.watched.is_empty() {
+                return None;
+            }
+            tokio::select! {
+                changed = self.changes.recv() => match changed {
+                    Ok((principal, id)) => {
+                        let is_own = principal == *self.asking.principal.known_name();
+                        let at = self.watched.iter().position(|watched| *watched.id == *id);
+                        if let Some(at) = at.filter(|_| is_own) {
+                            self.look_at(at).await;
+                        }
+                    }
+                    // Missed changes are found by polling.
+                    Err(RecvError::Lagged(_)) => {
+                        for at in (0..self.watched.len()).rev() {
+                            self.look_at(at).await;
+                        }
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
+                () = sleep_until(self.look) => {
+                    if let Some(at) = self.watched.iter().position(|watched| !self.is_told_here(&watched.id)) {
+                        self.look_at(at).await;
+                    }
+                    self.look = time::now() + self.pause();
+                }
+            }
+        }
+    }
+
+    /// True if this process drives the task, and so sees all its changes.
+    fn is_told_here(&self, id: &str) -> bool {
+        self.desk.runs.task_here(&self.asking.principal, id).is_some()
+    }
+
+    /// The time until the next poll, so that each task is polled once in [`LOOK`] if there are few of them.
+    fn pause(&self) -> Duration {
+        let count = u32::try_from(self.watched.len()).unwrap_or(u32::MAX).max(1);
+        (LOOK / count).max(LEAST_PAUSE)
+    }
+
+    /// Polls one task and moves it to the end of the queue.
+    async fn look_at(&mut self, at: usize) {
+        let Some(watched) = self.watched.remove(at) else { return };
+        let found = self.desk.find(&self.asking, &watched.id).await;
+        self.watched.push_back(watched);
+        self.heed(self.watched.len() - 1, found);
+    }
+
+    /// Queues a task if it has changed. A task that has ended is no longer watched.
+    fn heed(&mut self, at: usize, found: Result<Task, NoTask>) {
+        let task = match found {
+            Ok(task) => task,
+            Err(NoTask::Unavailable) => return,
+            Err(NoTask::Unknown) => {
+                self.watched.remove(at);
+                return;
+            }
+        };
+        let mark = Mark::of(&task);
+        if mark == Mark::Ended {
+            self.watched.remove(at);
+        } else if let Some(watched) = self.watched.get_mut(at) {
+            if watched.mark.as_ref() == Some(&mark) {
+                return;
+            }
+            watched.mark = Some(mark);
+        }
+        self.news.push_back(task);
+    }
+}

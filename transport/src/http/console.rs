@@ -1,0 +1,93 @@
+//! The routes of the console: a static page, and its data behind the same checks as the MCP path.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::X_CONTENT_TYPE_OPTIONS;
+use http::{HeaderValue, Method, StatusCode, Uri};
+use hyper::body::Incoming;
+use ptc_host::time;
+use ptc_host::visible::visible_on_page;
+
+use super::answer::{self, Answer};
+use super::console_runs;
+use super::headers::Headers;
+use super::post::Waiting;
+use super::router::{Endpoint, Seen, Step, admit};
+use ptc_observers::console::{Facts, PAGE as FILES};
+
+/// The path of the page.
+pub(super) const PAGE: &str = "/console";
+const STATE: &str = "/console/api/state";
+const CATALOG: &str = "/console/api/catalog";
+const SIGN_INS: &str = "/console/api/sign-ins";
+
+/// Answers a request of the console; `None` for any other path.
+pub(super) fn step(
+    endpoint: &Arc<Endpoint>,
+    peer: IpAddr,
+    authority: Option<&str>,
+    (method, uri): (&Method, &Uri),
+    (headers, body): (&Headers<'_>, Incoming),
+    seen: &mut Seen,
+) -> Option<Step> {
+    let path = uri.path();
+    if !endpoint.console || !(path == PAGE || holds_data(path)) {
+        return None;
+    }
+    if path == PAGE {
+        let is_read = is_read(method);
+        return Some(Step::Ready(match is_read {
+            true => answer::page(FILES.page()),
+            false => answer::method_not_allowed("GET, HEAD"),
+        }));
+    }
+    let caller = match admit(endpoint, peer, authority, headers) {
+        Ok(caller) => caller,
+        Err(refusal) => return Some(Step::Ready(*refusal)),
+    };
+    seen.principal = Some(caller.principal.clone());
+    if console_runs::is_path(path) {
+        return Some(console_runs::step(endpoint, caller, (method, path, uri.query()), headers, body));
+    }
+    if !is_read(method) {
+        return Some(Step::Ready(answer::method_not_allowed("GET, HEAD")));
+    }
+    let json = match path {
+        SIGN_INS => {
+            let told = endpoint.telemetry.console_sign_ins(&caller.principal);
+            let answer = async { data(told.await) };
+            return Some(Step::Waiting(Box::new(Waiting::Work(Box::pin(answer)))));
+        }
+        CATALOG => endpoint.telemetry.console_catalog(),
+        _ => {
+            let limiter = &endpoint.service.limiter;
+            let facts = Facts {
+                instance: &endpoint.instance,
+                draining: endpoint.service.is_draining(),
+                operator: caller.is_operator,
+                permits: limiter.limits().all,
+                permits_in_use: limiter.running(),
+                http_sessions: endpoint.sessions.len(),
+                uptime: time::since(endpoint.started),
+            };
+            endpoint.telemetry.console_state(&facts, &caller.principal)?
+        }
+    };
+    Some(Step::Ready(data(json)))
+}
+
+/// True if the answer to `path` must not be stored by any cache.
+pub(super) fn holds_data(path: &str) -> bool {
+    matches!(path, STATE | CATALOG | SIGN_INS) || console_runs::is_path(path)
+}
+
+pub(super) fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+pub(super) fn data(json: String) -> Answer {
+    let mut answer = answer::json(StatusCode::OK, visible_on_page(&json).into_owned());
+    answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}

@@ -1,0 +1,239 @@
+//! Runs on the console: principals list, answer and cancel their own runs, and operators those of all principals
+//! (waiting.md 4.5).
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use hyper::body::Incoming;
+use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
+use ptc_mcp::json::json;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::answer::{self, Answer};
+use super::auth::Caller;
+use super::console::{data, is_read};
+use super::headers::Headers;
+use super::post::Waiting;
+use super::router::{Endpoint, Step};
+use super::small_body;
+use ptc_observers::console::{RunsFacts, cancelled, taken, whole_question};
+use ptc_protocol::principal::Principal;
+use ptc_runs::{NotSeen, Runs};
+
+/// The path of the list, and the prefix of the path of each run.
+const RUNS: &str = "/console/api/runs";
+
+/// True if `path` belongs to runs.
+pub(super) fn is_path(path: &str) -> bool {
+    path.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// An action on one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Answer,
+    Cancel,
+}
+
+/// A path below the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// An action.
+    Work(Work),
+    /// One question, with all arguments of its calls.
+    Question(QuestionId),
+}
+
+/// The run and the place of a path below the list.
+fn named(path: &str) -> Option<(&str, Place)> {
+    let (run_id, place) = path.strip_prefix(RUNS)?.strip_prefix('/')?.split_once('/')?;
+    let place = match (place, place.strip_prefix("questions/").and_then(QuestionId::parse)) {
+        ("answers", _) => Place::Work(Work::Answer),
+        ("cancel", _) => Place::Work(Work::Cancel),
+        (_, Some(id)) => Place::Question(id),
+        _ => return None,
+    };
+    (!run_id.is_empty()).then_some((run_id, place))
+}
+
+/// The body of an action. The principal is part of the body and not of the address, which others may see.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sent<'s> {
+    /// Question id → `{"action": …, "content": …}`.
+    #[serde(borrow)]
+    answers: Option<&'s RawValue>,
+    /// The principal of the run; the caller's own if it is missing.
+    principal: Option<String>,
+}
+
+/// Answers a request of an admitted caller.
+pub(super) fn step(
+    endpoint: &Arc<Endpoint>,
+    caller: &Caller,
+    (method, path, query): (&Method, &str, Option<&str>),
+    headers: &Headers<'_>,
+    body: Incoming,
+) -> Step {
+    let Some(runs) = endpoint.telemetry.sources.runs.clone() else {
+        // Without runs the list is always empty.
+        return Step::Ready(match path == RUNS && is_read(method) {
+            true => data(endpoint.telemetry.console_runs(&facts(caller), &[], None)),
+            false => refused(NotSeen::NotFound),
+        });
+    };
+    if path == RUNS {
+        if !is_read(method) {
+            return Step::Ready(answer::method_not_allowed("GET, HEAD"));
+        }
+        let (endpoint, caller) = (endpoint.clone(), caller.clone());
+        let after = query.and_then(|query| query.strip_prefix("after=")).map(str::to_owned);
+        let work = async move {
+            let of = (!caller.is_operator).then_some(&caller.principal);
+            match runs.list(of).await {
+                Ok(views) => data(endpoint.telemetry.console_runs(&facts(&caller), &views, after.as_deref())),
+                Err(why) => refused(why),
+            }
+        };
+        return Step::Waiting(Box::new(Waiting::Work(Box::pin(work))));
+    }
+    let Some((run_id, place)) = named(path) else {
+        return Step::Ready(answer::text(StatusCode::NOT_FOUND, "not found"));
+    };
+    let work = match place {
+        Place::Work(work) => work,
+        Place::Question(_) if !is_read(method) => {
+            return Step::Ready(answer::method_not_allowed("GET, HEAD"));
+        }
+        Place::Question(id) => {
+            let (caller, run_id) = (caller.clone(), run_id.to_owned());
+            let work = async move { looked_at(&runs, &caller, &run_id, id).await };
+            return Step::Waiting(Box::new(Waiting::Work(Box::pin(work))));
+        }
+    };
+    if *method != Method::POST {
+        return Step::Ready(answer::method_not_allowed("POST"));
+    }
+    let reception = match small_body::begin(endpoint, &caller.principal, headers, body) {
+        Ok(reception) => reception,
+        Err(refusal) => return Step::Ready(*refusal),
+    };
+    let (endpoint, caller, run_id) = (endpoint.clone(), caller.clone(), run_id.to_owned());
+    let work = async move {
+        let received = match small_body::rest(&endpoint, reception).await {
+            Ok(received) => received,
+            Err(refusal) => return *refusal,
+        };
+        match act(&runs, &caller, (&run_id, work), received.bytes()).await {
+            Ok(answer) | Err(answer) => answer,
+        }
+    };
+    Step::Waiting(Box::new(Waiting::Work(Box::pin(work))))
+}
+
+fn facts(caller: &Caller) -> RunsFacts<'_> {
+    RunsFacts { caller: caller.principal.name(), operator: caller.is_operator }
+}
+
+/// One whole question of a run.
+async fn looked_at(runs: &Arc<Runs>, caller: &Caller, run_id: &str, id: QuestionId) -> Answer {
+    let of = (!caller.is_operator).then_some(&caller.principal);
+    match runs.view(of, run_id).await.map(|view| whole_question(&view, id)) {
+        Ok(Some(question)) => data(question),
+        Ok(None) => answer::json(StatusCode::NOT_FOUND, json!({"error": "question not found"}).to_string()),
+        Err(why) => refused(why),
+    }
+}
+
+/// Answers or cancels a run.
+#[expect(clippy::disallowed_methods, reason = "entry point: act()")]
+async fn act(
+    runs: &Arc<Runs>,
+    caller: &Caller,
+    (run_id, work): (&str, Work),
+    body: &[u8],
+) -> Result<Answer, Answer> {
+    let sent: Sent<'_> = serde_json::from_slice(body).map_err(|error| {
+        let form = match work {
+            Work::Answer => r#"{"answers":{"q1":{"action":"accept","content":{…}}}}"#,
+            Work::Cancel => "{}",
+        };
+        wrong(format!("the body must be {form}, with \"principal\" where it is another's run: {error}"))
+    })?;
+    let answers = match (work, sent.answers) {
+        (Work::Answer, Some(answers)) if answers.get().starts_with('{') => answers.get(),
+        (Work::Answer, _) => {
+            return Err(wrong("`answers` must be an object: question id → answer".to_owned()));
+        }
+        (Work::Cancel, None) => "{}",
+        (Work::Cancel, Some(_)) => return Err(wrong("a run that is stopped takes no `answers`".to_owned())),
+    };
+    let owner = owner(runs, caller, run_id, sent.principal).await.map_err(refused)?;
+    match work {
+        Work::Answer => {
+            let by = AnsweredBy { channel: Channel::Console, name: Some(caller.principal.shared_name()) };
+            let took = runs.answer(&owner, run_id, answers, by).await.map_err(refused)?;
+            Ok(data(taken(run_id, answers, &took)))
+        }
+        Work::Cancel => {
+            let seen = runs.cancel(&owner, run_id).await.map_err(refused)?;
+            Ok(data(cancelled(run_id, &seen)))
+        }
+    }
+}
+
+/// The principal whose run the caller means. Ordinary callers see no runs but their own; a principal that an operator
+/// names must own the run.
+async fn owner(
+    runs: &Arc<Runs>,
+    caller: &Caller,
+    run_id: &str,
+    named: Option<String>,
+) -> Result<Principal, NotSeen> {
+    let own = caller.principal.name();
+    if !caller.is_operator {
+        let is_own = named.is_none_or(|name| name == own);
+        return if is_own { Ok(caller.principal.clone()) } else { Err(NotSeen::NotFound) };
+    }
+    let run = runs.view(None, run_id).await?;
+    let is_meant = named.is_none_or(|name| name == *run.principal);
+    if is_meant { Ok(runs.principal(&run.principal)) } else { Err(NotSeen::NotFound) }
+}
+
+fn wrong(why: String) -> Answer {
+    answer::json(StatusCode::BAD_REQUEST, json!({"error": why}).to_string())
+}
+
+fn refused(why: NotSeen) -> Answer {
+    let (status, text) = match why {
+        NotSeen::NotFound => (StatusCode::NOT_FOUND, "run not found"),
+        NotSeen::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "the state store does not answer"),
+    };
+    answer::json(status, json!({"error": text}).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_list_and_of_its_runs() {
+        for (path, place) in [
+            ("/console/api/runs/run_a/answers", Some(("run_a", Place::Work(Work::Answer)))),
+            ("/console/api/runs/run_a/cancel", Some(("run_a", Place::Work(Work::Cancel)))),
+            ("/console/api/runs/run_a/questions/q2", Some(("run_a", Place::Question(QuestionId::new(2))))),
+            ("/console/api/runs/run_a/questions/2", None),
+            ("/console/api/runs/run_a/questions", None),
+            ("/console/api/runs", None),
+            ("/console/api/runs/run_a", None),
+            ("/console/api/runs//cancel", None),
+            ("/console/api/runs/run_a/cancel/", None),
+            ("/console/api/runs/a/b/cancel", None),
+        ] {
+            assert_eq!(named(path), place, "{path}");
+            assert!(is_path(path));
+        }
+        assert!(!is_path("/console/api/runsx") && !is_path("/console/api/state"));
+    }
+}

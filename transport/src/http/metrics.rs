@@ -1,0 +1,67 @@
+//! `GET` on the metrics path.
+
+use std::net::IpAddr;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method, StatusCode};
+
+use super::answer::{self, Answer};
+use super::headers::Headers;
+use super::router::{Endpoint, admit, check_source};
+use ptc_observers::metrics::{Exposition, Format, MetricKind};
+
+/// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone.
+pub(super) fn answer(
+    endpoint: &Endpoint,
+    peer: IpAddr,
+    authority: Option<&str>,
+    method: &Method,
+    headers: &Headers<'_>,
+) -> Answer {
+    let admitted = if endpoint.loopback_bind {
+        check_source(endpoint, authority, headers)
+    } else {
+        admit(endpoint, peer, authority, headers).map(drop)
+    };
+    if let Err(refusal) = admitted {
+        return *refusal;
+    }
+    if *method != Method::GET && *method != Method::HEAD {
+        return answer::method_not_allowed("GET, HEAD");
+    }
+    let accept = headers.all.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let format = Format::negotiate(accept);
+    let mut to = Exposition::new(format);
+    endpoint.telemetry.write_metrics(&mut to);
+    let limiter = &endpoint.service.limiter;
+    to.family("ptc_gate_permits", "Calls that may run at the same time.", MetricKind::Gauge)
+        .sample(&[], limiter.limits().all);
+    to.family("ptc_gate_permits_in_use", "Permits taken.", MetricKind::Gauge).sample(&[], limiter.running());
+    let listeners = &endpoint.service.listeners;
+    to.family("ptc_listeners", "Notification channels that may be open at the same time.", MetricKind::Gauge)
+        .sample(&[], listeners.limits().all);
+    to.family("ptc_listeners_open", "Open notification channels.", MetricKind::Gauge)
+        .sample(&[], listeners.count());
+    endpoint.counts.write_metrics(&mut to);
+    endpoint.sessions.write_metrics(&mut to);
+    to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", MetricKind::Gauge)
+        .sample(&[], endpoint.active.count());
+    let (held, most) = endpoint.bodies.held();
+    to.family(
+        "ptc_http_body_bytes",
+        "Bytes of request bodies and of unread answers held now.",
+        MetricKind::Gauge,
+    )
+    .sample(&[], held);
+    to.family("ptc_http_body_bytes_max", "Bytes of them that may be held.", MetricKind::Gauge)
+        .sample(&[], most);
+    to.family("ptc_http_head_bytes", "Bytes of heads that are not complete.", MetricKind::Gauge)
+        .sample(&[], endpoint.bodies.heads());
+    endpoint.connections.write_metrics(&mut to);
+    let draining = u8::from(endpoint.service.is_draining());
+    to.family("ptc_draining", "1 while the server is about to stop.", MetricKind::Gauge)
+        .sample(&[], draining);
+    let mut answer = answer::json(StatusCode::OK, to.finish());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    answer
+}

@@ -1,0 +1,811 @@
+//! `POST` on the MCP path.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::{Either, LocalBoxFuture, select};
+use http::header::ACCEPT;
+use http::response::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use hyper::body::Incoming as RequestBody;
+use ptc_host::maybe_ready::MaybeReady;
+use ptc_host::pace::{AT_ONCE, apart};
+use ptc_host::time;
+use ptc_mcp::Revision;
+use ptc_mcp::revision::is_modern_header;
+
+use super::answer::{self, Answer, COME_BACK, SESSION_ID};
+use super::auth::Caller;
+use super::body::{Body, NoRoom, Notes, Received, Reception, Unread};
+use super::connection_registry::Phase;
+use super::ended_elsewhere::Ends;
+use super::headers::{self, Headers};
+use super::router::{Endpoint, Seen, Step, Unnamed};
+use super::sessions::{NoSession, Session};
+use ptc_mcp::Era;
+use ptc_mcp::RpcError;
+use ptc_mcp::message::id::IdMember;
+use ptc_mcp::message::strict::{self, Incoming, Message};
+use ptc_protocol::methods::initialize::negotiate;
+use ptc_protocol::principal::Owner;
+use ptc_protocol::reply::{self, Answers};
+use ptc_protocol::{
+    Call, ClientFacts, Connection, Disposition, Elicitation, Finished, Handled, MessageContext, SessionNeed,
+};
+
+/// Interval of comments on a quiet channel, so that no intermediary considers it dead and a dead client is noticed.
+const HEARTBEAT: Duration = Duration::from_secs(20);
+
+/// Size of a body up to which it is parsed at once. Larger ones are parsed in turns, as connections share the thread,
+/// or on another thread if they are [long](AT_ONCE).
+const AT_ONCE_BYTES: usize = 16 << 10;
+
+/// The work that a request waits for.
+pub(super) enum Waiting {
+    /// The rest of its body.
+    Body { reception: Reception, caller: Caller, said_modern: bool },
+    /// Its turn: the body is large.
+    Turn { received: Received, caller: Caller, said_modern: bool },
+    /// The end of its calls.
+    Calls(Calls),
+    /// Work that is no call: a request of the sign-in page to an authorization server, or of the console to the
+    /// store.
+    Work(LocalBoxFuture<'static, Answer>),
+}
+
+impl Waiting {
+    /// Waits, then answers.
+    pub(super) async fn answer(
+        self: Box<Self>,
+        endpoint: &Arc<Endpoint>,
+        headers: &HeaderMap,
+        seen: &mut Seen,
+    ) -> Answer {
+        let (received, caller, said_modern) = match *self {
+            Waiting::Work(answer) => return answer.await,
+            Waiting::Calls(calls) => return calls.answer(endpoint, headers, seen).await,
+            Waiting::Turn { received, caller, said_modern } => (received, caller, said_modern),
+            Waiting::Body { reception, caller, said_modern } => match body(reception, seen).await {
+                Err(unread) => return not_read(endpoint, unread),
+                Ok(received) => (received, caller, said_modern),
+            },
+        };
+        let outcome = if received.bytes().len() > AT_ONCE {
+            read_apart(endpoint, caller, (headers, said_modern), received, seen).await
+        } else {
+            let principal = caller.principal.shared_name();
+            let _turn = match is_large(&received) {
+                true => endpoint.engine.turn(Some(principal)).await,
+                false => None,
+            };
+            let post = Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
+            // The body is not needed any more after this: calls own their data.
+            post.outcome(&received, seen)
+        };
+        match outcome {
+            Outcome::Ready(answer) => answer,
+            Outcome::Waiting(calls) => calls.answer(endpoint, headers, seen).await,
+        }
+    }
+}
+
+impl Calls {
+    async fn answer(self, endpoint: &Arc<Endpoint>, headers: &HeaderMap, seen: &mut Seen) -> Answer {
+        match self {
+            Calls::One { call, session } => run(endpoint, *call, session, &Headers::of(headers), seen).await,
+            Calls::Heard { answer, ends } => {
+                ends.heard().await;
+                answer
+            }
+            Calls::HandedOn { answer, ends } => {
+                ends.settled().await;
+                answer
+            }
+            Calls::Batch { replies, calls } => batch(endpoint, replies, calls).await,
+        }
+    }
+}
+
+/// Answers a POST of an authenticated caller, as far as possible without waiting.
+pub(super) fn begin(
+    endpoint: &Arc<Endpoint>,
+    caller: &Caller,
+    headers: &Headers<'_>,
+    said_modern: bool,
+    body: RequestBody,
+    seen: &mut Seen,
+    context: &mut Context<'_>,
+) -> Step {
+    if !is_json(headers) {
+        return Step::Ready(answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type"));
+    }
+    if !accepts(headers, "application/json") {
+        let text = "not acceptable: answers are application/json";
+        return Step::Ready(answer::text(StatusCode::NOT_ACCEPTABLE, text));
+    }
+    let mut reception = match endpoint.bodies.receive(body, &caller.principal) {
+        Ok(reception) => reception,
+        Err(unread) => return Step::Ready(not_read(endpoint, unread)),
+    };
+    // Usually the whole body has arrived, and no clock is read.
+    loop {
+        match reception.poll(context) {
+            Poll::Ready(Ok(false)) => {}
+            Poll::Ready(Ok(true)) => break,
+            Poll::Ready(Err(unread)) => return Step::Ready(not_read(endpoint, unread)),
+            Poll::Pending => {
+                let caller = caller.clone();
+                return Step::Waiting(Box::new(Waiting::Body { reception, caller, said_modern }));
+            }
+        }
+    }
+    let received = reception.into_received();
+    if is_large(&received) {
+        let caller = caller.clone();
+        return Step::Waiting(Box::new(Waiting::Turn { received, caller, said_modern }));
+    }
+    let outcome = Post { endpoint, caller, headers, said_modern }.outcome(&received, seen);
+    let (call, session) = match outcome {
+        Outcome::Ready(answer) => {
+            seen.held = Some(received.into_held());
+            return Step::Ready(answer);
+        }
+        // The shutdown of the server takes precedence.
+        Outcome::Waiting(Calls::One { call, session }) if !endpoint.ending.has_begun() => (call, session),
+        Outcome::Waiting(calls) => return Step::Waiting(Box::new(Waiting::Calls(calls))),
+    };
+    // Questions need a stream of events; without one the client is not asked.
+    let call = match call.may_ask() && !reads_events(headers) {
+        true => Box::new(call.without_notifications()),
+        false => call,
+    };
+    match call.run_at_once(context) {
+        MaybeReady::Ready(finished) => {
+            if let Some(session) = session {
+                session.touch(time::now());
+            }
+            seen.held = Some(received.into_held());
+            Step::Ready(answered(finished))
+        }
+        // The body is not needed any more: calls own their data.
+        MaybeReady::Waiting(call) => Step::Waiting(Box::new(Waiting::Calls(Calls::One { call, session }))),
+    }
+}
+
+/// Reads the rest of a body. Meanwhile its connection counts as waiting for its client.
+async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread> {
+    if let Some(busy) = &mut seen.busy {
+        busy.enter(Phase::Receiving);
+    }
+    let received = reception.rest().await;
+    if let Some(busy) = &mut seen.busy {
+        busy.enter(Phase::Working);
+    }
+    received
+}
+
+/// Parses a body on a thread of its own.
+async fn read_apart(
+    endpoint: &Arc<Endpoint>,
+    caller: Caller,
+    (headers, said_modern): (&HeaderMap, bool),
+    received: Received,
+    seen: &mut Seen,
+) -> Outcome {
+    let (endpoint, headers, bytes) = (endpoint.clone(), headers.clone(), received.bytes().len());
+    let mut its = seen.take();
+    let read = apart(bytes, move || {
+        let headers = Headers::of(&headers);
+        let post = Post { endpoint: &endpoint, caller: &caller, headers: &headers, said_modern };
+        let outcome = post.outcome(&received, &mut its);
+        (Moved::of(outcome), its)
+    });
+    let (moved, its) = read.await;
+    *seen = its;
+    moved.into_outcome()
+}
+
+/// An outcome that moves from one thread to another: the body of an answer is bound to the connection that sends it.
+enum Moved {
+    Ready(Plain),
+    Heard(Plain, Ends),
+    HandedOn(Plain, Ends),
+    One(Box<Call>, Option<Arc<Session>>),
+    Batch(Vec<Vec<u8>>, Vec<Call>),
+}
+
+impl Moved {
+    fn of(outcome: Outcome) -> Moved {
+        match outcome {
+            Outcome::Ready(answer) => Moved::Ready(Plain::of(answer)),
+            Outcome::Waiting(Calls::Heard { answer, ends }) => Moved::Heard(Plain::of(answer), ends),
+            Outcome::Waiting(Calls::HandedOn { answer, ends }) => Moved::HandedOn(Plain::of(answer), ends),
+            Outcome::Waiting(Calls::One { call, session }) => Moved::One(call, session),
+            Outcome::Waiting(Calls::Batch { replies, calls }) => Moved::Batch(replies, calls),
+        }
+    }
+
+    fn into_outcome(self) -> Outcome {
+        Outcome::Waiting(match self {
+            Moved::Ready(answer) => return Outcome::Ready(answer.into_answer()),
+            Moved::Heard(answer, ends) => Calls::Heard { answer: answer.into_answer(), ends },
+            Moved::HandedOn(answer, ends) => Calls::HandedOn { answer: answer.into_answer(), ends },
+            Moved::One(call, session) => Calls::One { call, session },
+            Moved::Batch(replies, calls) => Calls::Batch { replies, calls },
+        })
+    }
+}
+
+/// An answer that is no stream of events.
+struct Plain(Box<Parts>, Bytes);
+
+impl Plain {
+    fn of(answer: Answer) -> Plain {
+        let (parts, body) = answer.into_parts();
+        Plain(Box::new(parts), body.into_bytes())
+    }
+
+    fn into_answer(self) -> Answer {
+        Answer::from_parts(*self.0, Body::full(self.1))
+    }
+}
+
+/// True if parsing this body takes a turn.
+fn is_large(received: &Received) -> bool {
+    received.bytes().len() > AT_ONCE_BYTES
+}
+
+/// The answer to a body that could not be read.
+pub(super) fn not_read(endpoint: &Endpoint, unread: Unread) -> Answer {
+    let no_room = match unread {
+        Unread::TooLarge => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
+        Unread::TooSlow => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
+        Unread::Broken => return answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
+        Unread::NoRoom(no_room) => no_room,
+    };
+    let (status, limit) = match no_room {
+        NoRoom::Own(_) => (StatusCode::TOO_MANY_REQUESTS, "max_buffered_bytes_per_owner"),
+        NoRoom::All(_) => (StatusCode::SERVICE_UNAVAILABLE, "max_buffered_bytes"),
+        NoRoom::Memory => (StatusCode::SERVICE_UNAVAILABLE, "max_total_memory_bytes"),
+    };
+    endpoint.counts.limit_rejected(&endpoint.instance, limit);
+    answer::retry_after(answer::busy(status, format!("server busy: {no_room}")), COME_BACK)
+}
+
+/// The outcome of a message: its answer, or calls to run.
+type Outcome = MaybeReady<Answer, Calls>;
+
+/// The calls that a body requests.
+pub(super) enum Calls {
+    /// The answer is ready, and waits until the other replicas have processed the same change.
+    Heard {
+        answer: Answer,
+        ends: Ends,
+    },
+    /// The answer is ready, and waits until the store has the message for the other replicas.
+    HandedOn {
+        answer: Answer,
+        ends: Ends,
+    },
+    One {
+        call: Box<Call>,
+        session: Option<Arc<Session>>,
+    },
+    Batch {
+        replies: Vec<Vec<u8>>,
+        calls: Vec<Call>,
+    },
+}
+
+/// A conversation of the handshake era, and its session, if it has one.
+type Conversation = (Arc<Connection>, Option<Arc<Session>>);
+
+struct Post<'a> {
+    endpoint: &'a Arc<Endpoint>,
+    caller: &'a Caller,
+    headers: &'a Headers<'a>,
+    said_modern: bool,
+}
+
+impl Post<'_> {
+    /// Reads a body and processes it.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Post.outcome")]
+    fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
+        if received.bytes().is_empty() {
+            let body = answer::refused(RpcError::INVALID_REQUEST, "Invalid Request: the body is empty");
+            return Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body));
+        }
+        match strict::read(received.bytes()) {
+            Err(malformed) => {
+                let body = self.endpoint.service.unparsable(Some(self.assumed_revision()), malformed);
+                Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
+            }
+            Ok(incoming) => self.dispatch(&incoming, seen),
+        }
+    }
+
+    /// The revision that shapes the answer to a body without a revision.
+    fn assumed_revision(&self) -> Revision {
+        if self.said_modern {
+            return Revision::V2026_07_28;
+        }
+        let named = self.headers.protocol_version.single().ok().flatten();
+        named.and_then(Revision::from_name).unwrap_or(Revision::HTTP_DEFAULT)
+    }
+
+    fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut Seen) -> Outcome {
+        match incoming {
+            Incoming::Single(message) => match self.era_of(message) {
+                Era::Modern => self.modern(message, seen),
+                Era::Handshake => self.handshake(message, seen),
+            },
+            Incoming::Batch(messages) if !self.said_modern || self.is_in_session(false) => {
+                self.batch(messages, seen)
+            }
+            Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage => self.invalid(None),
+        }
+    }
+
+    /// The era of a message (ruling 26). The negotiated revision counts, that is a session's own revision, an older
+    /// one in the header, or `initialize` itself, whatever else the request says (decision 165).
+    fn era_of(&self, message: &Message<'_>) -> Era {
+        let says_modern = self.said_modern || message.is_modern();
+        match says_modern
+            && !self.headers.say_handshake()
+            && !message.negotiates()
+            && !self.is_in_session(message.is_modern())
+        {
+            true => Era::Modern,
+            false => Era::Handshake,
+        }
+    }
+
+    /// True if the request belongs to a session of the handshake era. A request that names an unknown session does,
+    /// so that its client starts a new one, unless its body `is_modern`.
+    fn is_in_session(&self, is_modern: bool) -> bool {
+        match self.endpoint.named_session(self.headers, &self.caller.principal) {
+            Ok(_) | Err(Unnamed::Refused(_)) => true,
+            Err(Unnamed::Unknown) => !is_modern,
+            Err(Unnamed::Missing) => false,
+        }
+    }
+
+    /// Passes a message to the service. Only observers need the id of the request that carried it.
+    fn handle(&self, connection: &Arc<Connection>, message: &Message<'_>, era: Era, seen: &Seen) -> Handled {
+        let service = &self.endpoint.service;
+        let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
+        service.handle(MessageContext { connection, era, origin }, message)
+    }
+
+    fn invalid(&self, message: Option<&Message<'_>>) -> Outcome {
+        let id = message.and_then(Message::answer_id);
+        let answers = Answers::from_id(id, Some(self.assumed_revision()));
+        let body = reply::error(answers, &RpcError::invalid_request());
+        Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
+    }
+
+    fn refused(&self, status: StatusCode, message: &Message<'_>, error: &RpcError) -> Answer {
+        let answers = Answers::from_id(message.answer_id(), Some(self.assumed_revision()));
+        answer::json(status, reply::error(answers, error))
+    }
+
+    /// The refusal by a server that is about to stop.
+    fn draining(&self, message: &Message<'_>) -> Option<Outcome> {
+        let refusal = || {
+            let error = RpcError::new(RpcError::REFUSED, "server draining");
+            let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
+            Outcome::Ready(answer::retry_after(answer, COME_BACK))
+        };
+        self.endpoint.service.is_draining().then(refusal)
+    }
+
+    /// A message that states its own revision: no session, no state.
+    fn modern(&self, message: &Message<'_>, seen: &Seen) -> Outcome {
+        if let Some(refusal) = self.draining(message) {
+            return refusal;
+        }
+        if message.method.is_none() || !message.well_formed || message.id == IdMember::Invalid {
+            return self.invalid(Some(message));
+        }
+        if message.id == IdMember::Absent {
+            // No notification has a meaning here: a client cancels by closing the connection.
+            return Outcome::Ready(answer::empty(StatusCode::ACCEPTED));
+        }
+        if let Err(error) = headers::check(self.headers, message) {
+            return Outcome::Ready(self.refused(StatusCode::BAD_REQUEST, message, &error));
+        }
+        match self.handle(&self.caller.modern, message, Era::Modern, seen) {
+            Handled::Reply(reply) if reply.disposition == Disposition::Busy => {
+                let text = reply.reached.map_or("busy".into(), |reached| {
+                    self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
+                    reached.text
+                });
+                let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {text}"));
+                let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
+                Outcome::Ready(answer::retry_after(answer, COME_BACK))
+            }
+            Handled::Reply(reply) => Outcome::Ready(answer::of_reply(reply)),
+            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session: None }),
+            Handled::Silent | Handled::Exit => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
+        }
+    }
+
+    /// A message of a conversation that began, or begins now, with `initialize`.
+    fn handshake(&self, message: &Message<'_>, seen: &mut Seen) -> Outcome {
+        if let Some(refusal) = self.draining(message) {
+            return refusal;
+        }
+        let method = message.method.as_ref().map(Option::as_deref);
+        if method == Some(Some("initialize")) && message.id != IdMember::Absent {
+            return Outcome::Ready(self.initialize(message, seen));
+        }
+        if method.is_none() && !(message.is_response() && message.id != IdMember::Absent) {
+            return self.invalid(Some(message));
+        }
+        let (connection, session) = match self.conversation(message, seen) {
+            Ok(found) => found,
+            Err(answer) => return Outcome::Ready(*answer),
+        };
+        match self.handle(&connection, message, Era::Handshake, seen) {
+            Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
+                Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
+            }
+            Handled::Reply(reply) => {
+                if let Some(reached) = &reply.reached {
+                    self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
+                }
+                let answer = answer::of_reply(reply);
+                match self.told_elsewhere(method.flatten(), session.is_some()) {
+                    Some(ends) => Outcome::Waiting(Calls::Heard { answer, ends }),
+                    None => Outcome::Ready(answer),
+                }
+            }
+            Handled::Silent => {
+                let answer = answer::empty(StatusCode::ACCEPTED);
+                // An acknowledged message must survive this process.
+                let is_handed_on =
+                    message.is_response() || method.flatten() == Some("notifications/cancelled");
+                match self.endpoint.sessions.ends().filter(|ends| is_handed_on && ends.is_telling()) {
+                    Some(ends) => Outcome::Waiting(Calls::HandedOn { answer, ends: ends.clone() }),
+                    None => Outcome::Ready(answer),
+                }
+            }
+            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session }),
+            Handled::Exit => {
+                if let Some(session) = session {
+                    self.endpoint.sessions.close(&session, "exit");
+                }
+                Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
+            }
+        }
+    }
+
+    /// The announcer for a method that changes a setting of the whole session, if there are other replicas.
+    fn told_elsewhere(&self, method: Option<&str>, has_session: bool) -> Option<Ends> {
+        let settles = method == Some("logging/setLevel") && has_session;
+        self.endpoint.sessions.ends().filter(|ends| settles && ends.is_shared()).cloned()
+    }
+
+    fn initialize(&self, message: &Message<'_>, seen: &mut Seen) -> Answer {
+        if self.session_id().is_some() {
+            return answer::text(StatusCode::BAD_REQUEST, "initialize must not include MCP-Session-Id");
+        }
+        let IdMember::Valid(_) = &message.id else {
+            return self.refused(StatusCode::BAD_REQUEST, message, &RpcError::invalid_request());
+        };
+        if !message.well_formed {
+            return self.refused(StatusCode::BAD_REQUEST, message, &RpcError::invalid_request());
+        }
+        let revision = negotiate(&message.params);
+        let service = &self.endpoint.service;
+        let mut client = ClientFacts::of(&message.params, revision);
+        // Only a client that can reply in a session is asked questions.
+        if service.asking.is_none() {
+            client.elicitation = Elicitation::NONE;
+        }
+        if service.session_need == SessionNeed::None {
+            client.known = None;
+        }
+        let is_all = match service.session_need {
+            SessionNeed::State => false,
+            SessionNeed::Habits | SessionNeed::None if client.is_any() => true,
+            SessionNeed::Habits | SessionNeed::None => {
+                return match self.handle(&self.passing(None), message, Era::Handshake, seen) {
+                    Handled::Reply(reply) => answer::of_reply(reply),
+                    _ => answer::empty(StatusCode::ACCEPTED),
+                };
+            }
+        };
+        let sessions = &self.endpoint.sessions;
+        let session = match sessions.create(&self.caller.principal, revision, client, is_all) {
+            Ok(session) => session,
+            Err(refusal) => return self.no_session(message, refusal),
+        };
+        seen.session = Some(session.clone());
+        match self.handle(&session.connection, message, Era::Handshake, seen) {
+            Handled::Reply(reply) => {
+                let mut answer = answer::of_reply(reply);
+                if let Ok(id) = HeaderValue::from_str(&session.id) {
+                    answer.headers_mut().insert(SESSION_ID, id);
+                }
+                answer
+            }
+            _ => answer::empty(StatusCode::ACCEPTED),
+        }
+    }
+
+    fn session_id(&self) -> Option<&str> {
+        let id = self.headers.session_id.first()?.to_str().ok()?;
+        (!id.is_empty()).then_some(id)
+    }
+
+    /// The conversation of a request: its session's, or one of its own if no session is needed.
+    fn conversation(&self, message: &Message<'_>, seen: &mut Seen) -> Result<Conversation, Box<Answer>> {
+        let bad_version = || Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"));
+        let version = self.headers.protocol_version.single().map_err(|()| bad_version());
+        match self.endpoint.named_session(self.headers, &self.caller.principal) {
+            Ok(session) => {
+                seen.session = Some(session.clone());
+                // The negotiated revision of the session counts, even if the header names another one.
+                match version? {
+                    Some(version) if !names_revision(version) => Err(bad_version()),
+                    _ => Ok((session.connection.clone(), Some(session))),
+                }
+            }
+            Err(Unnamed::Missing) if self.endpoint.service.session_need != SessionNeed::State => {
+                let spoken = |name| Revision::from_name(name).filter(|revision| !revision.is_modern());
+                let revision = version?.map(|name| spoken(name).ok_or_else(bad_version)).transpose()?;
+                Ok((self.passing(revision), None))
+            }
+            Err(Unnamed::Missing) => Err(Box::new(answer::missing_session())),
+            Err(Unnamed::Unknown) => Err(Box::new(answer::unknown_session())),
+            Err(Unnamed::Refused(refusal)) => Err(Box::new(self.no_session(message, refusal))),
+        }
+    }
+
+    /// A conversation of one request, in the revision that it names.
+    fn passing(&self, revision: Option<Revision>) -> Arc<Connection> {
+        let connection = Connection::stateless(Owner::of(self.caller.principal.clone()));
+        if let Some(revision) = revision {
+            connection.set_revision(revision);
+        }
+        connection
+    }
+
+    /// The refusal of a request for which no session can begin.
+    fn no_session(&self, message: &Message<'_>, refusal: NoSession) -> Answer {
+        let (status, error) = self.endpoint.no_session(refusal);
+        answer::retry_after(self.refused(status, message, &error), COME_BACK)
+    }
+
+    fn batch(&self, messages: &[Option<Message<'_>>], seen: &mut Seen) -> Outcome {
+        let first = messages.iter().flatten().next();
+        if let Some(refusal) = first.and_then(|message| self.draining(message)) {
+            return refusal;
+        }
+        let Some(first) = first else { return self.invalid(None) };
+        if self.session_id().is_none() && self.endpoint.service.session_need == SessionNeed::State {
+            return self.invalid(None);
+        }
+        let (connection, session) = match self.conversation(first, seen) {
+            Ok(found) => found,
+            Err(answer) => return Outcome::Ready(*answer),
+        };
+        let revision = connection.revision().unwrap_or(Revision::HTTP_DEFAULT);
+        if !revision.allows_batches() {
+            return self.invalid(None);
+        }
+        let (mut replies, mut calls) = (Vec::new(), Vec::new());
+        let says_older = self.headers.say_handshake();
+        for message in messages {
+            let is_older = |message: &&Message<'_>| session.is_some() || says_older || !message.is_modern();
+            let Some(message) = message.as_ref().filter(|message| is_older(message) && !begins(message))
+            else {
+                let id = message.as_ref().and_then(Message::answer_id);
+                let answers = Answers::from_id(id, Some(revision));
+                replies.push(reply::error(answers, &RpcError::invalid_request()));
+                continue;
+            };
+            match self.handle(&connection, message, Era::Handshake, seen) {
+                Handled::Silent => {}
+                Handled::Reply(reply) => replies.push(reply.body),
+                Handled::Call(call) => calls.push(*call),
+                Handled::Exit => {
+                    if let Some(session) = &session {
+                        self.endpoint.sessions.close(session, "exit");
+                    }
+                }
+            }
+        }
+        Outcome::Waiting(Calls::Batch { replies, calls })
+    }
+}
+
+/// True if a header names a revision of MCP: a known one or a later one.
+fn names_revision(version: &str) -> bool {
+    is_modern_header(version) || Revision::from_name(version).is_some()
+}
+
+fn begins(message: &Message<'_>) -> bool {
+    message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
+}
+
+/// The answer to a call that has ended. A call that its client has cancelled itself gets a plain 202.
+fn answered(finished: Finished) -> Answer {
+    match finished.into_reply() {
+        Some(body) => answer::json(StatusCode::OK, body),
+        None => answer::empty(StatusCode::ACCEPTED),
+    }
+}
+
+/// Runs a call. The answer is a stream of events if the client asked for notifications and accepts a stream, or from
+/// the moment on at which the client itself is asked a question.
+async fn run(
+    endpoint: &Arc<Endpoint>,
+    call: Call,
+    session: Option<Arc<Session>>,
+    headers: &Headers<'_>,
+    seen: &mut Seen,
+) -> Answer {
+    if call.is_subscription() {
+        return listen(endpoint, call, headers, seen);
+    }
+    let call = if reads_events(headers) { call } else { call.without_notifications() };
+    let (streams, may_ask) = (call.wants_notifications(), call.may_ask());
+    let notes = Notes::default();
+    let sink = notes.clone();
+    let running = finish(endpoint.clone(), call, move |note| sink.push(note)).map(move |finished| {
+        if let Some(session) = session {
+            session.touch(time::now());
+        }
+        finished
+    });
+    if streams {
+        return stream(endpoint, running, notes, seen);
+    }
+    if !may_ask {
+        return answered(running.await);
+    }
+    // Usually no question comes, and the answer is no stream.
+    match select(Box::pin(running), pin!(notes.filled())).await {
+        Either::Left((finished, _)) => answered(finished),
+        Either::Right(((), running)) => stream(endpoint, running, notes.clone(), seen),
+    }
+}
+
+/// Answers with the events of a call. Its connection is not idle until the call has ended.
+fn stream(
+    endpoint: &Endpoint,
+    call: impl Future<Output = Finished> + 'static,
+    notes: Notes,
+    seen: &mut Seen,
+) -> Answer {
+    let busy = seen.busy.take();
+    let call = call.map(move |finished| {
+        drop(busy);
+        finished
+    });
+    answer::events(Body::events(call, notes, endpoint.bodies.nothing(seen.principal.as_ref())))
+}
+
+/// Opens a notification channel; it lasts until its client disconnects or the server stops.
+fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
+    if !accepts(headers, "text/event-stream") {
+        return answer::text(
+            StatusCode::NOT_ACCEPTABLE,
+            "not acceptable: subscriptions are text/event-stream",
+        );
+    }
+    let notes = Notes::default();
+    let (sink, alive) = (notes.clone(), notes.clone());
+    let listening = async move {
+        let channel = pin!(call.run(move |note| sink.push(note)));
+        let beats = async {
+            loop {
+                time::sleep(HEARTBEAT).await;
+                alive.keep_alive();
+            }
+        };
+        match select(channel, pin!(beats)).await {
+            Either::Left((finished, _)) => finished,
+            Either::Right((never, _)) => never,
+        }
+    };
+    if let Some(busy) = &mut seen.busy {
+        busy.enter(Phase::Listening);
+    }
+    stream(endpoint, listening, notes, seen)
+}
+
+/// Runs a call within the time budget, at most until the server stops.
+async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+    let id = call.id().clone();
+    let budget = endpoint.call_budget + call.patience();
+    let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
+    // A modern request is a conversation of its own, which no session would end.
+    let running = call.run_until(endpoint.ending.begun(), notify);
+    let finished = time::timeout(budget, running).await;
+    abandoned.reason = match &finished {
+        Ok(Finished::Reply(_)) => None,
+        Ok(Finished::Cancelled(..)) => Some("client"),
+        Err(_) => Some("await_timeout"),
+    };
+    finished.unwrap_or_else(|_| {
+        let error = RpcError::new(RpcError::REFUSED, "request timed out");
+        Finished::Reply(reply::error(Answers::Request(&id), &error))
+    })
+}
+
+/// Counts a call that ends without its own answer, even if its client has left.
+struct Abandoned<'e> {
+    endpoint: &'e Endpoint,
+    reason: Option<&'static str>,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(reason) = self.reason {
+            self.endpoint.counts.cancelled(&self.endpoint.instance, reason);
+        }
+    }
+}
+
+async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> Answer {
+    let calls = calls.into_iter().map(Call::without_notifications);
+    let running = calls.map(|call| finish(endpoint.clone(), call, |_| {}));
+    replies
+        .extend(futures_util::future::join_all(running).await.into_iter().filter_map(Finished::into_reply));
+    if replies.is_empty() {
+        return answer::empty(StatusCode::ACCEPTED);
+    }
+    answer::json(StatusCode::OK, reply::batch(&replies))
+}
+
+/// True if the body is declared as JSON, or not declared at all.
+pub(super) fn is_json(headers: &Headers<'_>) -> bool {
+    // A page can send a body without a type to any address without a preflight. Other programs that send no type are
+    // distinguished from pages by the missing `Origin`.
+    let Ok(value) = headers.content_type.only() else { return false };
+    let Some(value) = value else { return headers.origin.first().is_none() };
+    if value.as_bytes() == b"application/json" {
+        return true;
+    }
+    let media = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().as_bytes();
+    let suffix = media.len().checked_sub("+json".len()).map(|at| &media[at..]);
+    media.eq_ignore_ascii_case(b"application/json")
+        || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
+}
+
+/// True if the client explicitly accepts a stream of events.
+fn reads_events(headers: &Headers<'_>) -> bool {
+    headers.accept.first().is_some() && accepts(headers, "text/event-stream")
+}
+
+/// `Accept` as in the specification, which nearly every client sends.
+const BOTH: &[u8] = b"application/json, text/event-stream";
+
+/// True if `Accept` admits `media`; a missing header admits everything.
+fn accepts(headers: &Headers<'_>, media: &str) -> bool {
+    let Some(first) = headers.accept.first() else { return true };
+    if first.as_bytes() == BOTH {
+        return media == "application/json" || media == "text/event-stream";
+    }
+    let kind = media.split_once('/').map_or(media, |(kind, _)| kind);
+    headers
+        .all
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| range.split(';').next())
+        .map(str::trim)
+        .any(|range| {
+            range.eq_ignore_ascii_case(media)
+                || range == "*/*"
+                || range.strip_suffix("/*").is_some_and(|given| given.eq_ignore_ascii_case(kind))
+        })
+}

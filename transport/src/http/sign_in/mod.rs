@@ -1,0 +1,185 @@
+//! The sign-in page of upstreams (auth.md 8). A person authenticates with a token of this server, goes to the
+//! upstream's own sign-in, and returns. The page holds no secrets; the pending sign-in belongs to a principal and to
+//! a browser.
+
+mod cookie;
+mod page;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::SET_COOKIE;
+use http::{Method, StatusCode, Uri};
+use ptc_host::config::{OAuthConfig, OAuthIdentity};
+use ptc_host::sign_in::callback::Callback;
+use ptc_host::sign_in::{Site, client_document, document_address, redirect_address};
+use ptc_host::visible::visible_line;
+use tracing::warn;
+
+use super::answer::{self, Answer};
+use super::headers::Headers;
+use super::post::Waiting;
+use super::router::{Endpoint, Seen, Step, admit, check_source};
+use crate::closing_page::ClosingPage;
+use cookie::BrowserKey;
+use ptc_host::digest::short_hash;
+use ptc_protocol::settings::PublicUrl;
+
+/// The path of the page, which also returns the link to the upstream's sign-in.
+const START: &str = "/oauth/start";
+/// The path to which the browser returns.
+const CALLBACK: &str = "/oauth/callback";
+/// The path of our client metadata, for upstreams' authorization servers.
+const CLIENT: &str = "/oauth/client.json";
+
+/// The page, and the upstreams for which callers sign in on it.
+pub(super) struct SignInPage {
+    public: PublicUrl,
+    sites: Vec<Arc<Site>>,
+    /// The client ID metadata document.
+    client: String,
+}
+
+impl SignInPage {
+    /// The page at this URL. Callers sign in for themselves: only the operator makes a sign-in that all callers
+    /// share.
+    pub(super) fn new(public: PublicUrl, mut sites: Vec<Arc<Site>>) -> SignInPage {
+        let own = |config: &OAuthConfig| {
+            config.grant.has_person() && config.identity == OAuthIdentity::PerPrincipal
+        };
+        sites.retain(|site| own(site.config()));
+        let origin = public.origin();
+        let client = client_document(&document_address(origin), &[redirect_address(origin)]).to_string();
+        SignInPage { public, sites, client }
+    }
+}
+
+/// True if the answer at `path` must not be stored by any cache.
+pub(super) fn holds_data(path: &str) -> bool {
+    matches!(path, START | CALLBACK)
+}
+
+/// Answers a request of the page; `None` for any other path.
+pub(super) fn step(
+    endpoint: &Arc<Endpoint>,
+    peer: IpAddr,
+    authority: Option<&str>,
+    (method, uri): (&Method, &Uri),
+    headers: &Headers<'_>,
+    seen: &mut Seen,
+) -> Option<Step> {
+    let page = endpoint.sign_in.as_ref()?;
+    let step = match (uri.path(), method) {
+        (START, &Method::GET | &Method::HEAD) => Step::Ready(answer::page(page::PAGE.page())),
+        (START, &Method::POST) => {
+            let caller = match admit(endpoint, peer, authority, headers) {
+                Ok(caller) => caller,
+                Err(refusal) => return Some(Step::Ready(*refusal)),
+            };
+            seen.principal = Some(caller.principal.clone());
+            let principal = caller.principal.name().to_owned();
+            let upstream = upstream(uri.query().unwrap_or_default());
+            let begun = begin(page.clone(), upstream, principal);
+            Step::Waiting(Box::new(Waiting::Work(Box::pin(begun))))
+        }
+        (START, _) => Step::Ready(answer::method_not_allowed("GET, HEAD, POST")),
+        (CALLBACK, &Method::GET) => {
+            if let Err(refusal) = check_source(endpoint, authority, headers) {
+                return Some(Step::Ready(*refusal));
+            }
+            let query = uri.query().unwrap_or_default().to_owned();
+            let state = state(&query).unwrap_or_default();
+            match cookie::presented(headers.all, &state) {
+                Some(browser) => {
+                    let finished = finish(page.clone(), query, state, browser);
+                    Step::Waiting(Box::new(Waiting::Work(Box::pin(finished))))
+                }
+                // The browser has no cookie of this sign-in: it began elsewhere.
+                None => Step::Ready(answer::closing_page(ClosingPage::Unknown)),
+            }
+        }
+        (CALLBACK, _) => Step::Ready(answer::method_not_allowed("GET")),
+        (CLIENT, &Method::GET | &Method::HEAD) => {
+            Step::Ready(answer::json(StatusCode::OK, page.client.clone()))
+        }
+        (CLIENT, _) => Step::Ready(answer::method_not_allowed("GET, HEAD")),
+        _ => return None,
+    };
+    Some(step)
+}
+
+/// Creates the pending sign-in of this principal, and returns the link to the upstream's sign-in.
+async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> Answer {
+    let Ok(browser) = BrowserKey::random() else {
+        return answer::text(StatusCode::SERVICE_UNAVAILABLE, "the system gives no random bytes");
+    };
+    let Some(site) = page.sites.iter().find(|site| site.name() == upstream) else {
+        return answer::busy(
+            StatusCode::NOT_FOUND,
+            format!("nobody signs in to an upstream '{}' here", visible_line(&upstream)),
+        );
+    };
+    let redirect = redirect_address(page.public.origin());
+    let begun = match site.begin_in(&principal, &redirect, Some(browser.digest())).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            let owner_hash = short_hash(principal.as_bytes());
+            warn!(event = "auth_sign_in_failed", upstream, owner_hash, error = error.code());
+            return answer::busy(
+                StatusCode::BAD_GATEWAY,
+                format!("cannot sign in to {upstream}: {}", visible_line(&error.to_string())),
+            );
+        }
+    };
+    let url = begun.url.expose();
+    let Some(set_cookie) = state(url).and_then(|state| browser.set_cookie(&state)) else {
+        return answer::text(StatusCode::BAD_GATEWAY, "the upstream's sign-in has no usable address");
+    };
+    let mut answer = answer::json(StatusCode::OK, ptc_mcp::json::json!({"url": url}).to_string());
+    answer.headers_mut().insert(SET_COOKIE, set_cookie);
+    answer
+}
+
+/// Handles the browser's return.
+async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: String) -> Answer {
+    let shown = match Callback::read("GET", &format!("{CALLBACK}?{query}"), CALLBACK) {
+        Ok(callback) => page.complete(&callback, &browser).await,
+        Err(_) => ClosingPage::Unknown,
+    };
+    let mut answer = answer::closing_page(shown);
+    if shown != ClosingPage::Unknown
+        && let Some(removal) = cookie::remove(&state)
+    {
+        answer.headers_mut().insert(SET_COOKIE, removal);
+    }
+    answer
+}
+
+impl SignInPage {
+    /// Completes the sign-in of the upstream to which the answer belongs.
+    async fn complete(&self, callback: &Callback, browser: &str) -> ClosingPage {
+        for site in &self.sites {
+            match site.complete_in(callback.clone(), Some(browser)).await {
+                Ok(Some(_)) => return ClosingPage::SignedIn,
+                Ok(None) => {}
+                Err(_) => return ClosingPage::LogSaysWhy,
+            }
+        }
+        ClosingPage::Unknown
+    }
+}
+
+/// The upstream that the page's address names.
+fn upstream(query: &str) -> String {
+    parameter(query, "upstream").unwrap_or_default()
+}
+
+/// The `state` of a query, or of a URL with one.
+fn state(text: &str) -> Option<String> {
+    parameter(text.split_once('?').map_or(text, |(_, query)| query), "state")
+}
+
+fn parameter(query: &str, wanted: &str) -> Option<String> {
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
+}

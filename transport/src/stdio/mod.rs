@@ -1,0 +1,351 @@
+//! MCP over a pair of pipes: one JSON value per line.
+//!
+//! One future holds the whole conversation: reading, running calls, writing. Calls run concurrently inside it, and all
+//! answers since the last write go out in one write. Dropping the future cancels every call.
+
+pub mod frames;
+mod outbox;
+mod pipes;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use ptc_host::maybe_ready::MaybeReady;
+use ptc_host::time;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tracing::{error, info, warn};
+
+use frames::{Frame, FrameReader};
+use outbox::Outbox;
+pub use pipes::standard_streams;
+use ptc_mcp::Era;
+use ptc_mcp::Revision;
+use ptc_mcp::RpcError;
+use ptc_mcp::json::Raw;
+use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::strict::{self, Incoming, Message};
+
+use ptc_protocol::principal::{Owner, Principal};
+use ptc_protocol::reply::{self, Answers};
+use ptc_protocol::{Call, Connection, Finished, Handled, MessageContext, Notice, Service, Watching, change};
+
+/// Grace period of running calls after `exit` or a signal.
+const EXIT_GRACE: Duration = Duration::from_millis(2000);
+/// Grace period of running calls after the end of the input, or after another call has ended since: enough for a
+/// short program, so that requests piped in from a file are answered.
+const EOF_GRACE: Duration = Duration::from_millis(50);
+/// How long the client may take to read the last answers.
+const FLUSH_GRACE: Duration = Duration::from_millis(2000);
+/// Longest processing of messages that arrived together before their answers are sent, and maximum bytes of these
+/// answers.
+const BURST_TIME: Duration = Duration::from_millis(1);
+const BURST_BYTES: usize = 64 << 10;
+/// Unread output above which no further input is read, in bytes.
+const HIGH_WATER: usize = 4 << 20;
+
+/// Settings of a stdio conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct StdioOptions {
+    /// Longest line in bytes, without its newline.
+    pub max_frame_bytes: usize,
+}
+
+/// Serves one client until its input ends, it says `exit`, or `stop` completes.
+pub async fn run_stdio<R, W>(
+    service: Arc<Service>,
+    options: StdioOptions,
+    reader: R,
+    writer: W,
+    stop: impl Future<Output = ()>,
+) where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let max_in_flight = service.limiter.limits().all;
+    let mut pipe = Pipe {
+        connection: Connection::over_pipe(Owner::of(Principal::process()), max_in_flight),
+        service,
+        seen_modern: false,
+        calls: FuturesUnordered::new(),
+        outbox: Outbox::default(),
+    };
+    let mut frames = FrameReader::new(reader, options.max_frame_bytes);
+    let mut writer = writer;
+    let mut stop = std::pin::pin!(stop);
+    let outbox = pipe.outbox.clone();
+    let mut listing = pipe.service.tools.changes();
+    let watching = pipe.service.exposed.as_ref().map(Watching::all_lists);
+    if let Some(watching) = &watching {
+        pipe.connection.set_watcher(watching.watch.number());
+    }
+    let grace = loop {
+        // While too much output is unread, no input is read until half of it is gone.
+        let full = outbox.len() >= HIGH_WATER;
+        tokio::select! {
+            // Answers are written before more is read, so that those of one burst share a write.
+            biased;
+            () = &mut stop => {
+                info!(event = "shutdown");
+                break EXIT_GRACE;
+            }
+            written = outbox.drive(&mut writer, full.then_some(HIGH_WATER / 2)) => if let Err(failure) = written {
+                // The client cannot read any answer any more.
+                error!(event = "stdout_write_error", reason = %failure);
+                return;
+            },
+            Some(finished) = pipe.calls.next() => pipe.finish(finished),
+            Ok(()) = listing.changed() => pipe.tell_of_new_listing(),
+            notice = changed(watching.as_ref()), if !full => pipe.tell_of_change(&notice),
+            frame = frames.next(), if !full => {
+                let mut next = match frame {
+                    Ok(frame) => Some(frame),
+                    Err(failure) => {
+                        error!(event = "stdin_read_error", reason = %failure);
+                        break EOF_GRACE;
+                    }
+                };
+                // Messages that arrived together are processed together, for a short time only, so that answers do
+                // not wait.
+                let begun = time::now();
+                let mut over = None;
+                while let Some(frame) = next.take() {
+                    let running = pipe.connection.running();
+                    over = pipe.take(frame, options.max_frame_bytes);
+                    // Cancelled calls release their permits before the next request needs one.
+                    let cancelled = pipe.connection.running() < running;
+                    let go_on = over.is_none() && !cancelled && pipe.outbox.len() < BURST_BYTES && time::since(begun) < BURST_TIME;
+                    next = if go_on { frames.buffered() } else { None };
+                }
+                if let Some(grace) = over {
+                    break grace;
+                }
+            }
+        }
+    };
+    pipe.drain(grace, &mut writer).await;
+    // Calls that are still running end here, unanswered.
+    drop(pipe);
+    // A client that reads too late has left.
+    if let Ok(Err(failure)) = time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await {
+        error!(event = "stdout_write_error", reason = %failure);
+    }
+}
+
+/// Waits for a change that the client watches.
+async fn changed(watching: Option<&Watching>) -> Notice {
+    match watching {
+        Some(watching) => watching.watch.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The answer of a finished call, if one must be sent.
+type Answered = Option<Vec<u8>>;
+
+struct Pipe {
+    service: Arc<Service>,
+    connection: Arc<Connection>,
+    seen_modern: bool,
+    calls: FuturesUnordered<BoxFuture<'static, Answered>>,
+    outbox: Outbox,
+}
+
+impl Pipe {
+    /// The revision that shapes answers to messages that state none.
+    fn revision(&self) -> Option<Revision> {
+        self.connection.revision().or(self.seen_modern.then_some(Revision::V2026_07_28))
+    }
+
+    /// Only the handshake era has this message; in the modern era lists have a time to live.
+    fn tell_of_new_listing(&mut self) {
+        if self.connection.revision().is_some() {
+            self.outbox.push(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_vec());
+        }
+    }
+
+    /// In the modern era a client opens a channel for that.
+    fn tell_of_change(&mut self, notice: &Notice) {
+        if self.connection.revision().is_some() {
+            self.outbox.push(change(notice, None));
+        }
+    }
+
+    fn finish(&mut self, answered: Answered) {
+        if let Some(body) = answered {
+            self.outbox.push(body);
+        }
+    }
+
+    /// Processes an input item. For the last one, returns the grace period of running calls.
+    fn take(&mut self, frame: Frame, max_frame_bytes: usize) -> Option<Duration> {
+        match frame {
+            Frame::Line(line) => {
+                if self.receive(&line).is_continue() {
+                    return None;
+                }
+                info!(event = "exit");
+                Some(EXIT_GRACE)
+            }
+            Frame::TooLong(id) => {
+                warn!(event = "frame_too_large", max_frame_bytes);
+                let id = id.as_deref().and_then(|id| std::str::from_utf8(id).ok());
+                let id = id.and_then(|id| Raw::parse(id).ok()).and_then(RequestId::from_raw);
+                let error = match id {
+                    Some(_) => RpcError::new(
+                        RpcError::INVALID_REQUEST,
+                        format!(
+                            "Invalid Request: the message has more than {max_frame_bytes} bytes (--max-frame-bytes)"
+                        ),
+                    ),
+                    None => RpcError::parse_error(),
+                };
+                self.outbox.push(reply::error(Answers::from_id(id.as_ref(), self.revision()), &error));
+                None
+            }
+            Frame::End => {
+                info!(event = "stdin_eof");
+                Some(EOF_GRACE)
+            }
+        }
+    }
+
+    /// Runs a call: at once as far as it needs no waiting, so that a short program runs to its end.
+    fn run(&mut self, call: Box<Call>) {
+        // A call that still runs is polled by the conversation itself.
+        match call.run_at_once(&mut Context::from_waker(Waker::noop())) {
+            MaybeReady::Ready(finished) => self.finish(answered(finished)),
+            MaybeReady::Waiting(call) => {
+                let outbox = self.outbox.clone();
+                self.calls.push(answer(call.run(move |note| outbox.push(note))).boxed());
+            }
+        }
+    }
+
+    /// Processes one line. Breaks on `exit`.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Pipe.receive")]
+    fn receive(&mut self, line: &[u8]) -> std::ops::ControlFlow<()> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return std::ops::ControlFlow::Continue(());
+        }
+        match strict::read(line) {
+            Err(malformed) => {
+                let body = self.service.unparsable(self.revision(), malformed);
+                self.outbox.push(body);
+            }
+            Ok(Incoming::Single(message)) => match self.handle(&message) {
+                Handled::Exit => return std::ops::ControlFlow::Break(()),
+                Handled::Silent => {}
+                Handled::Reply(reply) => self.outbox.push(reply.body),
+                Handled::Call(call) => self.run(call),
+            },
+            Ok(Incoming::Batch(messages)) if self.allows_batches() => return self.receive_batch(&messages),
+            Ok(Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage) => self.refuse(),
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn handle(&mut self, message: &Message<'_>) -> Handled {
+        let era = Service::era_of(&self.connection, message);
+        self.seen_modern |= era == Era::Modern;
+        self.service.handle(MessageContext::new(&self.connection, era), message)
+    }
+
+    fn allows_batches(&self) -> bool {
+        self.connection.revision().is_some_and(Revision::allows_batches)
+    }
+
+    fn refuse(&mut self) {
+        let body = reply::error(Answers::Unknown(self.revision()), &RpcError::invalid_request());
+        self.outbox.push(body);
+    }
+
+    /// Processes a batch: one array of answers, sent when the last of them is ready.
+    fn receive_batch(&mut self, messages: &[Option<Message<'_>>]) -> std::ops::ControlFlow<()> {
+        let mut replies = Vec::new();
+        let mut calls = Vec::new();
+        let mut exit = false;
+        for message in messages {
+            let handled = match message {
+                // A handshake has no place in a batch: a batch requires one before it.
+                Some(message) if !is_initialize(message) => {
+                    self.service.handle(MessageContext::new(&self.connection, Era::Handshake), message)
+                }
+                _ => {
+                    let id = message.as_ref().and_then(Message::answer_id);
+                    let answers = Answers::from_id(id, self.revision());
+                    replies.push(reply::error(answers, &RpcError::invalid_request()));
+                    continue;
+                }
+            };
+            match handled {
+                Handled::Silent => {}
+                Handled::Reply(reply) => replies.push(reply.body),
+                Handled::Call(call) => {
+                    let outbox = self.outbox.clone();
+                    calls.push(answer(call.run(move |note| outbox.push(note))));
+                }
+                Handled::Exit => exit = true,
+            }
+        }
+        self.calls.push(
+            async move {
+                replies.extend(futures_util::future::join_all(calls).await.into_iter().flatten());
+                (!replies.is_empty()).then(|| reply::batch(&replies))
+            }
+            .boxed(),
+        );
+        if exit { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+    }
+
+    /// Lets running calls run for `grace`; no more input is read.
+    async fn drain<W: AsyncWrite + Unpin>(&mut self, grace: Duration, writer: &mut W) {
+        self.connection.drain();
+        if self.calls.is_empty() {
+            return;
+        }
+        let begun = time::now();
+        let mut deadline = begun + grace;
+        let outbox = self.outbox.clone();
+        while !self.calls.is_empty() {
+            tokio::select! {
+                biased;
+                Some(finished) = self.calls.next() => {
+                    self.finish(finished);
+                    // Each call that ends extends the deadline, so that slow machines finish as well.
+                    deadline = deadline.max((time::now() + grace).min(begun + EXIT_GRACE));
+                }
+                // The writer may be closed; then the calls are only awaited.
+                Err(_) = outbox.drive(writer, None) => break,
+                () = time::sleep_until(deadline) => {
+                    warn!(event = "exit_grace_elapsed", remaining = self.calls.len());
+                    return;
+                }
+            }
+        }
+        info!(event = "exit_drained");
+    }
+}
+
+/// The output of a finished call on a pipe: a cancelled call sends nothing.
+async fn answer(call: impl Future<Output = Finished>) -> Answered {
+    answered(call.await)
+}
+
+fn answered(finished: Finished) -> Answered {
+    match finished {
+        Finished::Reply(body) => Some(body),
+        Finished::Cancelled(..) => None,
+    }
+}
+
+fn is_initialize(message: &Message<'_>) -> bool {
+    message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,9 +9,7 @@ use ptc_host::engine::{
     Asker, Desk, Engine, EngineOptions, EvalRequest, HostCalls, Keep, Limits, MemoryBudget, Resume,
     RunContext, Verdict,
 };
-use ptc_host::questions::{
-    Answer, Answered, Form, Level, Mode, PendingQuestion, Question, QuestionId, QuestionKind,
-};
+use ptc_host::questions::{Answer, Form, Level, Mode, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_server::tools::asking::measuring::Travel;
 use ptc_vm::graph::Writer;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
@@ -73,7 +71,7 @@ impl HostCalls for Shop {
         async move {
             let keep = Keep::Again { request: kept.into_bytes(), progress: None };
             match desk.ask(vec![question], keep).await.pop() {
-                Some(Answered::Answer(_)) => Reply::success(Payload::Json(b"\"closed\"".to_vec().into())),
+                Some(Ok(_)) => Reply::success(Payload::Json(b"\"closed\"".to_vec().into())),
                 other => panic!("it is answered: {other:?}"),
             }
         }

@@ -12,7 +12,6 @@ use ptc_mcp::json::Raw;
 use serde::{Deserialize, Serialize};
 
 use super::look::{changed_here, not_seen};
-use super::pages::Opened;
 use super::record::RunRecord;
 use super::{BEAT, NotSeen, Runs, key};
 use ptc_protocol::answers;
@@ -65,7 +64,7 @@ impl Runs {
         answers: &str,
         by: AnsweredBy,
     ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
-        self.answer_opened(owner, id, (answers, by), Opened::Waited(Duration::ZERO)).await
+        self.answer_opened(owner, id, (answers, by), Some(Duration::ZERO)).await
     }
 
     /// Like [`answer`](Self::answer), for a run whose record may not exist yet: it is waited for.
@@ -84,7 +83,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Like [`answer`](Self::answer); `opened` says how to treat answers that report only an opened page.
+    /// Like [`answer`](Self::answer). An answer that reports only an opened page waits that long for the page, and does not fit
+    /// after that. With `None` its user has just been sent there: the question stays open as it is.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -93,14 +93,11 @@ impl Runs {
         owner: &Principal,
         id: &str,
         (answers, by): (&str, AnsweredBy),
-        opened: Opened,
+        page: Option<Duration>,
     ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
         let key = key(owner, id)?;
         self.knows(owner);
-        let (patience, counts) = match opened {
-            Opened::Waited(patience) => (patience, true),
-            Opened::JustNow => (Duration::ZERO, false),
-        };
+        let (patience, counts) = (page.unwrap_or_default(), page.is_some());
         let undone = self.undone(owner, id, (answers, patience)).await?;
         let at_ms = u64::try_from(timestamp::shared_now_ms()).unwrap_or(0);
         let sent = Sent { answers, by, at_ms, undone, counts };

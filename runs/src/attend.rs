@@ -128,14 +128,14 @@ impl Runs {
                 biased;
                 ran = &mut work => return match ran {
                     Ran::Ended(reply) => Ok(Seen::Ended(Status::Done, Box::new(reply))),
-                    Ran::Waits(suspension) => {
+                    Ran::Waits(suspended, call) => {
                         while let Ok(print) = prints.try_recv() {
                             log.push(&redactor.scrub(&print));
                         }
                         drop((work, permit));
                         let begun = RunRecord::begun(&principal, tool, began_ms, log);
                         let record = RunRecord { calls: calls.made(), ..begun };
-                        self.keep_program(&principal, &seed.id, record, *suspension).await.map(Seen::Waiting)
+                        self.keep_program(&principal, &seed.id, record, (*suspended, call)).await.map(Seen::Waiting)
                     }
                 },
                 () = patience(began, wait) => break None,
@@ -168,7 +168,7 @@ impl Runs {
                 biased;
                 ran = &mut work => return match ran {
                     Ran::Ended(reply) => Ok(Seen::Ended(Status::Done, Box::new(reply))),
-                    Ran::Waits(_) => Err(why),
+                    Ran::Waits(..) => Err(why),
                 },
                 Some(questions) = pinned.recv() => drop(questions),
                 () = sleep_until(end) => return Err(why),

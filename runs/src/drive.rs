@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ptc_host::engine::Suspended;
 use ptc_host::state::StateError;
 use ptc_mcp::RpcError;
 use tokio::sync::mpsc;
@@ -14,8 +15,8 @@ use tracing::{error, info, warn};
 use super::answering::Message;
 use super::held::Held;
 use super::lease::Lease;
-use super::record::{Status, cancellation, expiry};
-use super::seed::{PinnedQuestions, Ran, Suspension};
+use super::record::{KeptCall, Status, cancellation, expiry};
+use super::seed::{PinnedQuestions, Ran};
 use super::{BEAT, PermitSlot, Runs};
 use ptc_host::digest::short_hash;
 use ptc_host::time::{self, Instant, sleep, sleep_until};
@@ -41,7 +42,7 @@ enum Driving {
     /// The run has ended.
     Ends(Status, ToolReply),
     /// Its program was suspended.
-    Leaves(Box<Suspension>),
+    Leaves(Box<Suspended>, KeptCall),
     /// Another replica has the run.
     Lost,
 }
@@ -77,7 +78,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
             }
             ran = &mut work => break match ran {
                 Ok(Ran::Ended(reply)) => Driving::Ends(Status::Done, reply),
-                Ok(Ran::Waits(suspension)) => Driving::Leaves(suspension),
+                Ok(Ran::Waits(suspended, call)) => Driving::Leaves(suspended, call),
                 Err(_) => {
                     error!(event = "worker_raise", tool = held.tool(), kind = "panic");
                     Driving::Ends(Status::Done, ToolReply::refused(RpcError::internal()))
@@ -114,7 +115,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     }
     match end {
         Driving::Ends(status, reply) => settle(&runs, &held, lease, status, reply).await,
-        Driving::Leaves(suspension) => leave(&runs, &held, lease, *suspension).await,
+        Driving::Leaves(suspended, call) => leave(&runs, &held, lease, *suspended, call).await,
         // Another replica has recorded the end, or will.
         Driving::Lost => held.ends(Status::Interrupted, held.record().interruption()),
     }
@@ -141,8 +142,8 @@ async fn until(at: Option<Instant>) {
 }
 
 /// Stores a suspended program and releases the lease: the replica that takes the last answer resumes it.
-async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspension: Suspension) {
-    let record = runs.waiting_record(held.record(), suspension);
+async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspended: Suspended, call: KeptCall) {
+    let record = runs.waiting_record(held.record(), suspended, call);
     match lease.leave(&record, runs.waiting_life(&record)).await {
         Ok(()) => {
             runs.tells_waiting(&held.key, &record);

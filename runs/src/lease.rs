@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::lawful::{Acknowledged, is_overdue};
-use super::record::{Mark, RunRecord};
+use super::record::RunRecord;
 use ptc_host::digest::short_hash;
 use ptc_host::time;
 
@@ -31,8 +31,8 @@ pub(super) struct Lease {
     /// How long the store keeps the record after a write.
     life: Duration,
     acknowledged: watch::Sender<Acknowledged>,
-    /// The progress at the last write.
-    told: Mark,
+    /// The record at the last write.
+    written: RunRecord,
 }
 
 impl Lease {
@@ -61,7 +61,7 @@ impl Lease {
             return Err(StateError::Conflict);
         }
         let fence = taken.fence;
-        let mut lease = Lease { store, key, version, fence, life, acknowledged, told: Mark::default() };
+        let mut lease = Lease { store, key, version, fence, life, acknowledged, written: record.clone() };
         lease.write(record, true, lease.life, End::Never).await?;
         lease.acknowledged.send_replace(Some(asked));
         Ok(lease)
@@ -80,7 +80,7 @@ impl Lease {
         let write = if keeps { write.keeping_lease() } else { write };
         self.store.commit(Commit::one(write)).await?;
         self.version += 1;
-        self.told = record.mark();
+        self.written = record.clone();
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl Lease {
             }
         }
         let record = record();
-        if self.told == record.mark() {
+        if self.written == record {
             return Ok(());
         }
         match self.write(&record, true, self.life, End::Keep).await {

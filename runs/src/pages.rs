@@ -46,15 +46,6 @@ impl Pages for UpstreamPages {
     }
 }
 
-/// How to treat an `accept` of a page on which nothing was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
-    /// Waits for the page that long; after that the answer does not fit, and too many misfits count as an answer.
-    Waited(Duration),
-    /// Its user has just been sent there: the question stays open as it is.
-    JustNow,
-}
-
 /// Waits at most `patience` for `principal` to finish on these pages, and returns the sign-ins that are still
 /// missing. For a page of an upstream's own, the program asks that upstream again: only the upstream knows the
 /// result.

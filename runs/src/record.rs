@@ -55,7 +55,7 @@ impl Status {
 }
 
 /// The call that began a run, as far as another process needs it to resume the program.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptCall {
     /// `params.arguments` as sent.
     pub arguments: Option<String>,
@@ -98,7 +98,7 @@ impl KeptCall {
 }
 
 /// The questions of a run that waits.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Wait {
     /// All questions of this wait, including those that are answered by now.
     pub(super) questions: Vec<PendingQuestion>,
@@ -110,18 +110,8 @@ pub(super) struct Wait {
     pub(super) tail_ms: u64,
 }
 
-/// The progress of a run; if it differs from the last write, the record is written again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Mark {
-    calls: u32,
-    prints: u64,
-    asked: u32,
-    answered: usize,
-    waits: bool,
-}
-
 /// The stored state of a run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunRecord {
     pub(super) status: Status,
     /// Its principal.
@@ -219,18 +209,6 @@ impl RunRecord {
         Some(outcome.is_error || matches!(outcome.instead, Some(KeptInstead::Refused(_))))
     }
 
-    /// Its progress.
-    pub(super) fn mark(&self) -> Mark {
-        let answered = self.questions().iter().filter(|question| question.answer.is_some()).count();
-        Mark {
-            calls: self.calls,
-            prints: self.prints.count(),
-            asked: self.asked,
-            answered,
-            waits: self.wait.is_some(),
-        }
-    }
-
     /// True if a process must hold it: it runs, or it is resident while it waits.
     pub(super) fn needs_holder(&self) -> bool {
         match self.status {
@@ -280,7 +258,7 @@ fn unasked() -> ToolReply {
 }
 
 /// A reply without the parts that only this process can use.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptReply {
     is_error: bool,
     /// `None` if the text can be made from the structured content.
@@ -292,7 +270,7 @@ pub struct KeptReply {
 }
 
 /// An answer in place of a result.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum KeptInstead {
     Refused(KeptError),
     Written(Vec<u8>),
@@ -300,14 +278,14 @@ enum KeptInstead {
 }
 
 /// A JSON-RPC error.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct KeptError {
     code: i64,
     message: String,
     data: Option<Box<str>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct KeptBlock {
     kind: BlockKind,
     mime_type: Arc<str>,
@@ -315,7 +293,7 @@ struct KeptBlock {
     base64: Arc<str>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum BlockKind {
     Image,
     Audio,

@@ -34,8 +34,8 @@ pub(super) type PinnedQuestions = mpsc::UnboundedReceiver<Pinned>;
 pub enum Ran {
     /// To its end, or to another reply for its client.
     Ended(ToolReply),
-    /// To questions, for which its run is to be stored.
-    Waits(Box<Suspension>),
+    /// To questions, for which its run is to be stored, with the call that resumes it.
+    Waits(Box<Suspended>, KeptCall),
 }
 
 impl Ran {
@@ -44,18 +44,11 @@ impl Ran {
         match self {
             Ran::Ended(reply) => reply,
             // Only a call with a seed suspends its program.
-            Ran::Waits(_) => ToolReply::failure("internal_error", "internal error", "Run the program again."),
+            Ran::Waits(..) => {
+                ToolReply::failure("internal_error", "internal error", "Run the program again.")
+            }
         }
     }
-}
-
-/// A suspended program.
-#[derive(Debug)]
-pub struct Suspension {
-    /// The program and its questions.
-    pub suspended: Suspended,
-    /// The call with which it is resumed.
-    pub call: KeptCall,
 }
 
 impl RunSeed {

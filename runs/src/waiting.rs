@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, Resume, ResumeFault};
+use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, Resume, ResumeFault, Suspended};
 use ptc_host::state::{Commit, End, Key, Kind, Owner as StoreOwner, Room, StateError, Write};
 use tracing::info;
 
@@ -14,7 +14,7 @@ use super::held::Held;
 use super::lease::Lease;
 use super::look::WaitingRun;
 use super::record::{KeptCall, RunRecord, Status, Wait};
-use super::seed::{Ran, RunSeed, Suspension};
+use super::seed::{Ran, RunSeed};
 use super::{PermitSlot, Runs, drive, key};
 use ptc_host::digest::short_hash;
 use ptc_protocol::principal::Principal;
@@ -51,12 +51,12 @@ impl Runs {
         principal: &Principal,
         id: &str,
         record: RunRecord,
-        suspension: Suspension,
+        (suspended, call): (Suspended, KeptCall),
     ) -> Result<WaitingRun, NotKept> {
         self.knows(principal);
         let key = key(principal, id).map_err(|_| NotKept::Unavailable)?;
         self.has_room_in_store(principal, key.owner()).await?;
-        let (record, bytes) = self.waiting_record(record, suspension).written().await;
+        let (record, bytes) = self.waiting_record(record, suspended, call).written().await;
         let write = Write::put(key.clone(), 0, bytes);
         let life = self.waiting_life(&record);
         let write = write.resting(life).ending(End::After(life));
@@ -66,8 +66,12 @@ impl Runs {
     }
 
     /// The record of a run whose program was suspended.
-    pub(super) fn waiting_record(&self, mut record: RunRecord, suspension: Suspension) -> RunRecord {
-        let Suspension { suspended, call } = suspension;
+    pub(super) fn waiting_record(
+        &self,
+        mut record: RunRecord,
+        suspended: Suspended,
+        call: KeptCall,
+    ) -> RunRecord {
         let questions = suspended.questions;
         record.has_asked(&questions);
         let expires_at_ms = self.expires_at_ms();
@@ -163,7 +167,7 @@ impl Runs {
             match (outcome.suspended, outcome.resume_fault.clone(), record.call) {
                 (Some(suspended), _, Some(call)) => {
                     let call = KeptCall { round: call.round + 1, ..call };
-                    Ran::Waits(Box::new(Suspension { suspended: *suspended, call }))
+                    Ran::Waits(suspended, call)
                 }
                 (_, Some(ResumeFault::OtherBuild), _) => Ran::Ended(other_build()),
                 (suspended, ..) => Ran::Ended(shaped(EvalOutcome { suspended, ..outcome })),

@@ -1,7 +1,7 @@
 //! `(ask {…})`: a program's own question to a person (waiting.md 3.4).
 
 use super::desk::{Desk, Keep};
-use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered};
+use crate::questions::{Action, Answer, Form, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;
 use ptc_mcp::json::{MAX_NESTING, Map, Value, parse_within};
@@ -46,17 +46,16 @@ pub(crate) async fn ask(desk: Desk, message: String, schema: Option<Vec<u8>>) ->
         let progress = misfit.as_ref().map(Misfit::write);
         let keep = Keep::Again { request: request.clone(), progress };
         let fault = match desk.ask(vec![question], keep).await.pop() {
-            None | Some(Answered::Unanswerable) => {
-                return unanswered(Unanswered::Unanswerable);
-            }
+            None => return unanswered(Unanswered::Unanswerable),
             // A question that is asked again is no fault of the program.
-            Some(Answered::TooMany) => match misfit {
+            Some(Err(Unanswered::TooMany)) => match misfit {
                 None => {
                     return programmer_fault(&format!("more than {} questions", desk.most_questions()));
                 }
                 Some(misfit) => return dismissed(Some(&misfit.fault)),
             },
-            Some(Answered::Answer(answer)) => match answer.action {
+            Some(Err(why)) => return unanswered(why),
+            Some(Ok(answer)) => match answer.action {
                 Action::Decline => return unanswered(Unanswered::Declined),
                 Action::Cancel => return dismissed(None),
                 Action::Accept => match content(&answer, &form) {

@@ -1,12 +1,15 @@
 //! The open questions of one program's calls, assembled for the asker.
 
-use super::{Asker, MOST_OPEN};
-use crate::questions::{Answer, Answered, MAX_CALLS, PendingQuestion, Question, QuestionId, QuestionKind};
+use super::{Asker, Keep, MOST_OPEN};
+use crate::questions::{Answer, MAX_CALLS, PendingQuestion, Question, QuestionId, QuestionKind, Unanswered};
 use ptc_vm::machine::CallId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+
+/// What became of the questions of one call, in their order.
+type Answers = Vec<Result<Answer, Unanswered>>;
 
 /// Whether a call is blocked until other calls are answered.
 type IsStuck = Box<dyn Fn() -> bool>;
@@ -29,9 +32,9 @@ pub(crate) struct Board {
 #[cfg_attr(not(feature = "saved-sessions"), expect(dead_code, reason = "read where programs are written"))]
 pub(super) struct Asking {
     pub(super) questions: Vec<Asked>,
-    /// How another process resumes it; `None` if it cannot.
-    pub(super) kept: Option<Kept>,
-    tell: oneshot::Sender<Vec<Answered>>,
+    /// How another process resumes it.
+    pub(super) keep: Keep,
+    tell: oneshot::Sender<Answers>,
 }
 
 /// A question of a call.
@@ -50,16 +53,6 @@ pub(super) struct Note {
     pub(super) answer: Option<Answer>,
     /// Whether the answer came while the program was away.
     pub(super) is_news: bool,
-}
-
-/// How another process resumes a call.
-#[cfg_attr(not(feature = "saved-sessions"), expect(dead_code, reason = "read where programs are written"))]
-#[derive(Clone)]
-pub(super) struct Kept {
-    /// The request as bytes.
-    pub(super) request: Vec<u8>,
-    /// The progress that the answering code saved.
-    pub(super) progress: Option<Vec<u8>>,
 }
 
 /// The state that a call of a restored program has from before.
@@ -128,7 +121,7 @@ impl Board {
         let too_many = self.number(&mut asking, most);
         for call in too_many {
             if let Some(asking) = asking.remove(&call) {
-                let all = asking.questions.iter().map(|_| Answered::TooMany).collect();
+                let all = asking.questions.iter().map(|_| Err(Unanswered::TooMany)).collect();
                 let _ = asking.tell.send(all);
             }
         }
@@ -212,7 +205,7 @@ impl Board {
             asking.iter().filter(|(_, asking)| is_answered(asking)).map(|(call, _)| *call).collect();
         for call in calls {
             if let Some(Asking { questions, tell, .. }) = asking.remove(&call) {
-                let all = questions.into_iter().filter_map(|asked| asked.note.answer.map(Answered::Answer));
+                let all = questions.into_iter().filter_map(|asked| asked.note.answer.map(Ok));
                 let _ = tell.send(all.collect());
             }
         }
@@ -249,8 +242,8 @@ impl Board {
         &self,
         call: CallId,
         questions: Vec<Question>,
-        kept: Option<Kept>,
-    ) -> Result<Vec<Answered>, oneshot::Receiver<Vec<Answered>>> {
+        keep: Keep,
+    ) -> Result<Answers, oneshot::Receiver<Answers>> {
         let mut brought = self.brought.borrow_mut();
         let mut notes =
             brought.get_mut(&call).map(|brought| std::mem::take(&mut brought.notes)).unwrap_or_default();
@@ -278,17 +271,17 @@ impl Board {
         let waits = |asked: &Asked| asked.note.answer.is_none();
         let is_lost = |asked: &Asked| waits(asked) && !askable(&asked.question);
         if !questions.iter().any(waits) || questions.iter().any(is_lost) {
-            let answered = |asked: Asked| asked.note.answer.map_or(Answered::Unanswerable, Answered::Answer);
+            let answered = |asked: Asked| asked.note.answer.ok_or(Unanswered::Unanswerable);
             return Ok(questions.into_iter().map(answered).collect());
         }
         let most = (self.most_questions() as usize).saturating_mul(MAX_CALLS);
         let is_sign_in = |asked: &Asked| asked.question.kind == QuestionKind::SignIn;
         // All calls that wait for a sign-in are one question.
         if self.waiting() >= most && !questions.iter().all(is_sign_in) {
-            return Ok(questions.iter().map(|_| Answered::TooMany).collect());
+            return Ok(questions.iter().map(|_| Err(Unanswered::TooMany)).collect());
         }
         let (tell, told) = oneshot::channel();
-        self.asking.borrow_mut().insert(call, Asking { questions, kept, tell });
+        self.asking.borrow_mut().insert(call, Asking { questions, keep, tell });
         Err(told)
     }
 

@@ -1,8 +1,7 @@
 //! Where one call of a program asks.
 
-use super::board::Kept;
 use crate::context::RunContext;
-use crate::questions::{Answered, Question};
+use crate::questions::{Answer, Question, Unanswered};
 use ptc_vm::graph::Writer;
 use ptc_vm::machine::{CallId, FeatureRequest, HostRequest, UpstreamCall};
 use std::rc::Rc;
@@ -82,21 +81,17 @@ impl Desk {
 
     /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as
     /// not under way. Dropped, it asks no longer.
-    pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Answered> {
+    pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Result<Answer, Unanswered>> {
         let count = questions.len();
         if count == 0 {
             return Vec::new();
         }
-        let kept = match keep {
-            Keep::Again { request, progress } => Some(Kept { request, progress }),
-            Keep::Pinned => None,
-        };
-        let told = match self.run.board.ask(self.call, questions, kept) {
+        let told = match self.run.board.ask(self.call, questions, keep) {
             Ok(answered) => return answered,
             Err(told) => told,
         };
         let _withdrawn = Withdraw(self);
-        told.await.unwrap_or_else(|_| vec![Answered::Unanswerable; count])
+        told.await.unwrap_or_else(|_| vec![Err(Unanswered::Unanswerable); count])
     }
 }
 

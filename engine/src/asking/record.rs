@@ -2,6 +2,7 @@
 //!
 //! All bytes are untrusted.
 
+use super::Keep;
 use super::board::{Board, Brought, Note};
 use crate::call_log::CallLog;
 use crate::outcome::{
@@ -68,10 +69,10 @@ pub(super) fn write(
         signed.iter().for_each(|note| write_note(note, &mut to));
         to.count(asking.len());
         for (call, asking) in asking {
-            let kept = asking.kept.as_ref()?;
+            let Keep::Again { request, progress } = &asking.keep else { return None };
             to.unsigned(*call);
-            to.bytes(&kept.request);
-            to.option(kept.progress.as_deref(), |bytes, to| to.bytes(bytes));
+            to.bytes(request);
+            to.option(progress.as_deref(), |bytes, to| to.bytes(bytes));
             to.count(asking.questions.len());
             asking.questions.iter().for_each(|asked| write_note(&asked.note, &mut to));
         }

@@ -132,24 +132,3 @@ mod json_text {
         text.map(|text| RawValue::from_string(text).map_err(D::Error::custom)).transpose()
     }
 }
-
-/// The fate of a question.
-#[derive(Clone, Debug)]
-pub enum Answered {
-    /// It was answered.
-    Answer(Answer),
-    /// No channel can ask it here.
-    Unanswerable,
-    /// The program has asked more questions than it may.
-    TooMany,
-}
-
-impl Answered {
-    /// The answer, if there is one.
-    pub fn answer(&self) -> Option<&Answer> {
-        match self {
-            Answered::Answer(answer) => Some(answer),
-            Answered::Unanswerable | Answered::TooMany => None,
-        }
-    }
-}

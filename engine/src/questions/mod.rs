@@ -17,7 +17,7 @@ mod pending;
 mod question;
 mod unanswered;
 
-pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
+pub use answer::{Action, Answer, AnsweredBy, Channel};
 pub use argument_rows::{ArgumentRow, argument_rows};
 pub use arguments_digest::ArgumentsDigest;
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};

@@ -11,8 +11,8 @@ use crate::catalog::ToolEntry;
 use ptc_base::visible::visible_line;
 use ptc_engine::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
 use ptc_engine::questions::{
-    Action, Answer, Answered, AnsweredBy, ArgumentsDigest, Form, Level, Mode, PendingQuestion, Question,
-    QuestionId, QuestionKind, Unanswered,
+    Action, Answer, AnsweredBy, ArgumentsDigest, Form, Level, Mode, PendingQuestion, Question, QuestionId,
+    QuestionKind, Unanswered,
 };
 use ptc_engine::{Asker, Desk, Keep, Verdict};
 use ptc_mcp::json::Value;
@@ -97,11 +97,8 @@ pub(super) async fn ask_at(
     request: &UpstreamCall,
     question: Question,
 ) -> Result<Option<Answer>, Unanswered> {
-    match desk.ask(vec![question], Keep::upstream(request, None)).await.pop() {
-        Some(Answered::Answer(answer)) => Ok(Some(answer)),
-        Some(Answered::TooMany) => Err(Unanswered::TooMany),
-        Some(Answered::Unanswerable) | None => Err(Unanswered::Unanswerable),
-    }
+    let answered = desk.ask(vec![question], Keep::upstream(request, None)).await.pop();
+    answered.unwrap_or(Err(Unanswered::Unanswerable)).map(Some)
 }
 
 /// Asks about a call that no program makes, for the `number`-th time.

@@ -5,9 +5,7 @@ use super::runtime::Aggregator;
 use futures_util::FutureExt as _;
 use ptc_base::time;
 use ptc_base::visible::visible;
-use ptc_engine::questions::{
-    Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered,
-};
+use ptc_engine::questions::{Action, Answer, Form, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_engine::{Desk, Keep, RunContext};
 use ptc_mcp::json::from_str;
 use ptc_mcp::text::clip;
@@ -126,7 +124,7 @@ impl Exchange<'_> {
             () = answer.closed() => return,
             mut answered = self.desk.ask(vec![question.clone()], Keep::Pinned) => answered.pop(),
         };
-        let _ = answer.send(self.result(&question, answered.as_ref().and_then(Answered::answer)));
+        let _ = answer.send(self.result(&question, answered.and_then(Result::ok).as_ref()));
     }
 
     /// Obtains the input that the upstream requires, in as many rounds as allowed, and sends the call again.
@@ -297,12 +295,7 @@ impl Exchange<'_> {
     async fn asked(&self, questions: &[Question], progress: &Progress) -> Result<Vec<Answer>, CallFault> {
         let keep = Keep::upstream(self.request, Some(progress.to_bytes()));
         let answered = self.desk.ask(questions.to_vec(), keep).await;
-        let answers = answered.into_iter().map(|answered| match answered {
-            Answered::Answer(answer) => Ok(answer),
-            Answered::Unanswerable => Err(CallFault::unanswered(Unanswered::Unanswerable)),
-            Answered::TooMany => Err(CallFault::unanswered(Unanswered::TooMany)),
-        });
-        answers.collect()
+        answered.into_iter().map(|answered| answered.map_err(CallFault::unanswered)).collect()
     }
 
     /// The question to a person that presents a request of the upstream.

@@ -5,7 +5,7 @@ use ptc_vm::machine::{Feature, FeatureRequest, UpstreamCall};
 use super::runtime::{Aggregator, Member};
 use super::usage::{cap_exhausted, give_back, give_back_discovery, take_call, take_discovery};
 use ptc_base::visible::visible_line;
-use ptc_engine::questions::{Action, Answered, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
+use ptc_engine::questions::{Action, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_engine::{Desk, Keep, RunContext};
 use ptc_secret::digest::sha256_of_parts;
 use ptc_upstreams::sign_in::Site;
@@ -132,7 +132,7 @@ impl<'a> SignIns<'a> {
             return Ok(());
         }
         let answered = self.desk.ask(vec![question], self.wanted.keep()).await.pop();
-        match answered.as_ref().and_then(Answered::answer).map(|answer| answer.action) {
+        match answered.and_then(Result::ok).map(|answer| answer.action) {
             Some(Action::Accept) if is_done().await => Ok(()),
             Some(Action::Accept) | None => Err(None),
             Some(refusal) => {

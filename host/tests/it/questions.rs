@@ -7,8 +7,8 @@ use ptc_host::engine::{
     HostCalls, Keep, Limits, Resume, ResumeFault, RunContext, RunPermit, Suspended, Verdict,
 };
 use ptc_host::questions::{
-    Action, Answer, Answered, AnsweredBy, ArgumentsDigest, AskedCall, Channel, Form, Level, Mode,
-    PendingQuestion, Question, QuestionId, QuestionKind,
+    Action, Answer, AnsweredBy, ArgumentsDigest, AskedCall, Channel, Form, Level, Mode, PendingQuestion,
+    Question, QuestionId, QuestionKind, Unanswered,
 };
 use ptc_host::time::{self, Clock};
 use ptc_test_support::wait_until_async;
@@ -89,14 +89,14 @@ impl HostCalls for Asking {
                     desk.ask(questions, keep).await.len().to_string()
                 }
                 _ => match desk.ask(vec![question(&tool, &arguments)], keep).await.pop().unwrap() {
-                    Answered::Answer(answer) => match answer.content {
+                    Ok(answer) => match answer.content {
                         // How often it had asked before its program was written.
                         Some(content) if tool == "ask_again" => format!("[{content},{progress}]"),
                         Some(content) => format!("[{content}]"),
                         None => format!("\"{}\"", answer.action.as_str()),
                     },
-                    Answered::Unanswerable => return Reply::fault("unanswerable", "nobody"),
-                    Answered::TooMany => return Reply::fault("cancelled", "too many"),
+                    Err(Unanswered::TooMany) => return Reply::fault("cancelled", "too many"),
+                    Err(_) => return Reply::fault("unanswerable", "nobody"),
                 },
             };
             run.log.push(record(&tool));

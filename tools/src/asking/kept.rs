@@ -18,7 +18,7 @@ use crate::shaping::{Shaper, running, waiting};
 use ptc_protocol::Elicitation;
 use ptc_protocol::request_state::{Carried, Content};
 use ptc_protocol::tool::{CallContext, Retry, ToolReply};
-use ptc_runs::{KeptCall, Opened, Ran, RunSeed, Runs, Seen, Suspension, WaitingRun};
+use ptc_runs::{KeptCall, Ran, RunSeed, Runs, Seen, WaitingRun};
 
 impl Asks {
     /// True if this question can be answered while the run is stored.
@@ -54,8 +54,7 @@ impl Asks {
         let is_kept = |open: &PendingQuestion| self.keeps(caller, &open.question);
         if !travels && caller.seed.is_some() && suspended.questions.iter().all(is_kept) {
             info!(event = "program_kept", tool = caller.tool, round, questions = suspended.questions.len());
-            let call = caller.kept(round);
-            return Ran::Waits(Box::new(Suspension { suspended, call }));
+            return Ran::Waits(Box::new(suspended), caller.kept(round));
         }
         Ran::Ended(self.send_off(evaluator, request, caller, (round, suspended), shaped).await)
     }
@@ -106,7 +105,7 @@ impl Asks {
         let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
         let answers = retry.responses.as_deref().unwrap_or("{}");
         let (began, page) = (time::now(), self.0.rules.page);
-        let taken = runs.answer_opened(&caller.principal, id, (answers, by), Opened::Waited(page)).await;
+        let taken = runs.answer_opened(&caller.principal, id, (answers, by), Some(page)).await;
         let took = match taken {
             Ok(took) => took,
             Err(why) => return why.reply(),

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Desk, Engine, EngineOptions, HostCalls, Keep, Limits, RunContext};
-use ptc_host::questions::{Answered, Form, Level, Mode, Question, QuestionKind};
+use ptc_host::questions::{Form, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_host::state::{MemoryState, Secret, StateStore, StoreLimits};
 use ptc_mcp::Era;
 use ptc_mcp::json::{Value, json};
@@ -74,14 +74,12 @@ impl HostCalls for Upstreams {
                 _ => Keep::Again { request: written.into_bytes(), progress: None },
             };
             let text = match desk.ask(vec![question], keep).await.pop().unwrap() {
-                Answered::Answer(answer) => match answer.content {
+                Ok(answer) => match answer.content {
                     Some(content) => content.get().to_owned(),
                     None => format!("\"{}\"", answer.action.as_str()),
                 },
-                Answered::Unanswerable => {
-                    return CallReply::fault("unanswerable", "nobody can be asked here");
-                }
-                Answered::TooMany => return CallReply::fault("cancelled", "too many"),
+                Err(Unanswered::TooMany) => return CallReply::fault("cancelled", "too many"),
+                Err(_) => return CallReply::fault("unanswerable", "nobody can be asked here"),
             };
             CallReply::success(Payload::Json(text.into_bytes().into()))
         }

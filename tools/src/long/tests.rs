@@ -9,7 +9,7 @@ use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, Profile};
 use ptc_protocol::tool::{Instead, TaskState};
-use ptc_runs::{KeptCall, Suspension};
+use ptc_runs::KeptCall;
 
 fn runs() -> Arc<Runs> {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
@@ -30,7 +30,7 @@ fn runs() -> Arc<Runs> {
     Runs::new(settings, ordinary, &state, StoreLimits::default(), others, Redactor::new())
 }
 
-fn suspension() -> Suspension {
+fn suspension() -> Ran {
     let call = KeptCall {
         arguments: None,
         revision: "2026-07-28".to_owned(),
@@ -40,17 +40,15 @@ fn suspension() -> Suspension {
         is_long: true,
         task_modes: Some(1),
     };
-    Suspension {
-        suspended: Suspended { snapshot: bytes::Bytes::from_static(b"a program"), questions: Vec::new() },
-        call,
-    }
+    let suspended = Suspended { snapshot: bytes::Bytes::from_static(b"a program"), questions: Vec::new() };
+    Ran::Waits(Box::new(suspended), call)
 }
 
 #[tokio::test]
 async fn a_program_that_leaves_while_its_client_is_told_of_it_is_a_task() {
     let (runs, ada) = (runs(), Principal::named("ada"));
     let call = runs.lengthen(None, &mut EvalRequest::new("1")).unwrap().told_as_task(true);
-    let work = async { Ran::Waits(Box::new(suspension())) }.boxed();
+    let work = async { suspension() }.boxed();
     let permit = runs.enter(&ada).unwrap();
     // As if it had asked between the end of its client's wait and the answer.
     let Ok(Seen::Waiting(run)) = runs.clone().attend(call, ada.clone(), "lisp_eval", work, permit).await

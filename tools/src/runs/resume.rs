@@ -11,7 +11,7 @@ use super::{DEFAULT_WAIT, args_error, told};
 use crate::lisp_eval::{EvalOptions, output_schema};
 use crate::long::{run_id, wait_ms};
 use ptc_protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
-use ptc_runs::{Opened, Runs};
+use ptc_runs::Runs;
 
 /// The tool.
 pub(super) struct Resume {
@@ -56,8 +56,8 @@ impl Tool for Resume {
             if let Some(answers) = answers {
                 let by = AnsweredBy { channel: Channel::Model, name: Some(principal.shared_name()) };
                 let began = time::now();
-                let opened = Opened::Waited(wait.min(runs.settings().page_wait));
-                let took = runs.answer_opened(&principal, &id, (&answers, by), opened).await;
+                let page = wait.min(runs.settings().page_wait);
+                let took = runs.answer_opened(&principal, &id, (&answers, by), Some(page)).await;
                 wait = wait.saturating_sub(time::since(began));
                 match took {
                     Ok(took) => {

@@ -12,7 +12,7 @@ use super::asking::Asks;
 use super::lisp_eval::EvalOptions;
 use ptc_protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk, TaskNews};
 use ptc_protocol::tool::Task;
-use ptc_runs::{NotSeen, Opened, Runs};
+use ptc_runs::{NotSeen, Runs};
 
 /// The desk of tasks, if programs may outlive their calls.
 pub fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
@@ -61,7 +61,7 @@ impl TaskDesk for Desk {
         async move {
             let by = AnsweredBy { channel: Channel::Client, name: Some(asking.principal.shared_name()) };
             // When a client reports that its user has opened a page, the page is checked at once.
-            let took = runs.answer_opened(&asking.principal, &id, (&responses, by), Opened::JustNow).await;
+            let took = runs.answer_opened(&asking.principal, &id, (&responses, by), None).await;
             let took = took.map_err(|why| NotTaken::Task(no_task(why)))?;
             match took.iter().find(|(_, took)| *took == Receipt::NoAnswer) {
                 Some((id, _)) => Err(NotTaken::Response(id.to_string())),

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
 use super::held::Held;
-use super::lawful::{Acknowledged, CallCount, Lawful};
+use super::lawful::{CallCount, Lawful};
 use super::lease::Lease;
 use super::look::Seen;
 use super::prints::PrintLog;
@@ -30,7 +30,7 @@ pub struct LongCall {
     wait: Option<Duration>,
     pub(super) calls: CallCount,
     pub(super) prints: mpsc::UnboundedReceiver<String>,
-    pub(super) acknowledged: Option<watch::Sender<Acknowledged>>,
+    pub(super) acknowledged: Option<watch::Sender<Option<Instant>>>,
     pub(super) seed: RunSeed,
     pub(super) pinned: PinnedQuestions,
     /// True if its client gets a task instead of a run id.
@@ -192,7 +192,7 @@ impl Runs {
         held: Held,
         principal: &Principal,
         questions: Option<Pinned>,
-        acknowledged: watch::Sender<Acknowledged>,
+        acknowledged: watch::Sender<Option<Instant>>,
     ) -> Result<(Arc<Held>, Lease), NotKept> {
         self.has_room_in_store(principal, held.key.owner()).await?;
         let waits = questions.is_some();

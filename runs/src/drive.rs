@@ -14,7 +14,7 @@ use tracing::{error, info, warn};
 
 use super::answering::Message;
 use super::held::Held;
-use super::lease::Lease;
+use super::lease::{Lease, Lost};
 use super::record::{KeptCall, Status, cancellation, expiry};
 use super::seed::{PinnedQuestions, Ran};
 use super::{BEAT, PermitSlot, Runs};
@@ -37,16 +37,6 @@ pub(super) struct Driven {
     pub(super) pinned: PinnedQuestions,
 }
 
-/// How driving a run ends.
-enum Driving {
-    /// The run has ended.
-    Ends(Status, ToolReply),
-    /// Its program was suspended.
-    Leaves(Box<Suspended>, KeptCall),
-    /// Another replica has the run.
-    Lost,
-}
-
 /// Drives a run until it ends or is suspended, and forgets it once its end need not be reported any more.
 pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven) {
     let Driven { held, mut lease, work, mut prints, permit, mut pinned } = driven;
@@ -55,9 +45,9 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     let mut orders = held.orders.subscribe();
     let mut beat = time::now() + BEAT;
     let ttl = runs.settings.waiting_ttl;
-    // A run may begin with a question.
+    // A run may begin with a question, which may have its answer by now.
     let mut expires = held.record().wait.is_some().then(|| time::now() + ttl);
-    if expires.is_some() {
+    if expires.is_some() || held.is_released() {
         permit.give_back();
     }
     let end = loop {
@@ -68,22 +58,18 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
         tokio::select! {
             biased;
             order = orders.wait_for(Option::is_some) => match order.as_deref() {
-                Ok(Some(Status::Interrupted)) => break Driving::Ends(Status::Interrupted, held.record().interruption()),
-                _ => break Driving::Ends(Status::Cancelled, cancellation()),
+                Ok(Some(Status::Interrupted)) => break Ok((Status::Interrupted, Ran::Ended(held.record().interruption()))),
+                _ => break Ok((Status::Cancelled, Ran::Ended(cancellation()))),
             },
             entered = runs.limiter.enter(&principal), if is_released => {
                 permit.put(entered);
                 held.go_on();
                 runs.has_changed(&held.key);
             }
-            ran = &mut work => break match ran {
-                Ok(Ran::Ended(reply)) => Driving::Ends(Status::Done, reply),
-                Ok(Ran::Waits(suspended, call)) => Driving::Leaves(suspended, call),
-                Err(_) => {
-                    error!(event = "worker_raise", tool = held.tool(), kind = "panic");
-                    Driving::Ends(Status::Done, ToolReply::refused(RpcError::internal()))
-                }
-            },
+            ran = &mut work => break Ok((Status::Done, ran.unwrap_or_else(|_| {
+                error!(event = "worker_raise", tool = held.tool(), kind = "panic");
+                Ran::Ended(ToolReply::refused(RpcError::internal()))
+            }))),
             Some(questions) = pinned.recv() => {
                 permit.give_back();
                 expires = Some(time::now() + ttl);
@@ -91,17 +77,17 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
                 held.waits(questions, expires_at_ms);
                 runs.promises_past(&held, expires_at_ms);
                 runs.tells_waiting(&held.key, &held.record());
-                if lease.beat(|| held.record()).await.is_err() {
-                    break Driving::Lost;
+                if let Err(lost) = lease.beat(|| held.record()).await {
+                    break Err(lost);
                 }
             }
             Some(print) = prints.recv() => held.print(&redactor.scrub(&print)),
             () = held.wake.notified() => runs.read_messages(&held, &lease).await,
-            () = until(expires) => break Driving::Ends(Status::Expired, expiry(ttl)),
+            () = until(expires) => break Ok((Status::Expired, Ran::Ended(expiry(ttl)))),
             () = sleep_until(beat) => {
                 beat = time::now() + BEAT;
-                if lease.beat(|| held.record()).await.is_err() {
-                    break Driving::Lost;
+                if let Err(lost) = lease.beat(|| held.record()).await {
+                    break Err(lost);
                 }
                 runs.read_messages(&held, &lease).await;
             }
@@ -114,10 +100,10 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
         held.print(&redactor.scrub(&print));
     }
     match end {
-        Driving::Ends(status, reply) => settle(&runs, &held, lease, status, reply).await,
-        Driving::Leaves(suspended, call) => leave(&runs, &held, lease, *suspended, call).await,
+        Ok((status, Ran::Ended(reply))) => settle(&runs, &held, lease, status, reply).await,
+        Ok((_, Ran::Waits(suspended, call))) => leave(&runs, &held, lease, *suspended, call).await,
         // Another replica has recorded the end, or will.
-        Driving::Lost => held.ends(Status::Interrupted, held.record().interruption()),
+        Err(Lost) => held.ends(Status::Interrupted, held.record().interruption()),
     }
     let status = held.status().as_str();
     info!(

@@ -18,13 +18,11 @@ use tokio::sync::watch;
 /// lasts.
 pub(super) const UNHEARD: Duration = Duration::from_secs(25);
 
-/// When the store last acknowledged the lease of a run; `None` as long as the run has no lease and needs none.
-pub(super) type Acknowledged = Option<Instant>;
-
 /// Makes the upstream calls of a program that may become a run.
 pub(super) struct Lawful {
     pub(super) upstreams: Arc<dyn HostCalls>,
-    pub(super) acknowledged: watch::Receiver<Acknowledged>,
+    /// When the store last acknowledged the lease of the run; `None` as long as it has no lease and needs none.
+    pub(super) acknowledged: watch::Receiver<Option<Instant>>,
     /// Counts each call when it is made: the program itself reports calls only at its next turn.
     pub(super) calls: CallCount,
     /// Reports progress to the client, if it asked for it.
@@ -48,7 +46,7 @@ impl CallCount {
 }
 
 /// True if the lease may have expired.
-pub(super) fn is_overdue(acknowledged: Acknowledged) -> bool {
+pub(super) fn is_overdue(acknowledged: Option<Instant>) -> bool {
     acknowledged.is_some_and(|at| time::since(at) >= UNHEARD)
 }
 

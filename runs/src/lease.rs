@@ -8,10 +8,10 @@ use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, StateStore, 
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::lawful::{Acknowledged, is_overdue};
+use super::lawful::is_overdue;
 use super::record::RunRecord;
 use ptc_host::digest::short_hash;
-use ptc_host::time;
+use ptc_host::time::{self, Instant};
 
 /// How long a lease lasts without renewal (state.md 6).
 const LEASE: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ pub(super) struct Lease {
     fence: u64,
     /// How long the store keeps the record after a write.
     life: Duration,
-    acknowledged: watch::Sender<Acknowledged>,
+    acknowledged: watch::Sender<Option<Instant>>,
     /// The record at the last write.
     written: RunRecord,
 }
@@ -47,7 +47,7 @@ impl Lease {
         key: Key,
         (version, record): (u64, &RunRecord),
         life: Duration,
-        acknowledged: watch::Sender<Acknowledged>,
+        acknowledged: watch::Sender<Option<Instant>>,
     ) -> Result<Lease, StateError> {
         let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: version == 0 };
         let asked = time::now();

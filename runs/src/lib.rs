@@ -62,15 +62,10 @@ pub use attend::{LongCall, NotKept};
 pub use held::Progress;
 pub use listing::RunView;
 pub use look::{NotSeen, Seen, WaitingRun};
-<<<<<<< /tmp/split/m/o
-pub use pages::{Opened, Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
-=======
-pub(crate) use pages::{Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
-#[cfg(test)]
->>>>>>> /tmp/split/m/t
+pub use pages::{Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
 pub use record::Status;
 pub use record::{KeptCall, KeptReply};
-pub(crate) use seed::{Ran, RunSeed};
+pub use seed::{Ran, RunSeed};
 pub use waiting::{Prepared, Prepares};
 
 /// How often the inbox is read and progress is written.

@@ -1,6 +1,6 @@
 //! A program that waits for answers is written, and its eval ends.
 
-use super::{MOST_SNAPSHOT_BYTES, record};
+use super::record;
 use crate::context::RunContext;
 use crate::outcome::{EvalOutcome, Failure, Suspended};
 use crate::request::EvalRequest;
@@ -11,18 +11,20 @@ use ptc_vm::machine::{CodeDigest, SnapshotSetup};
 use ptc_vm::{Error, Machine, Program, Reason};
 use std::cell::Cell;
 
+/// Bytes of a snapshot at most.
+const MOST_SNAPSHOT_BYTES: usize = 16 << 20;
+
 /// Writes `machine`, whose calls all ask. Otherwise: why it cannot leave this process.
 pub(crate) fn leave(
     machine: &Machine,
     request: &EvalRequest,
     context: &RunContext,
 ) -> Result<EvalOutcome, String> {
-    let most = context.board.asker().map_or(MOST_SNAPSHOT_BYTES, |asker| asker.most_snapshot_bytes());
     let setup = SnapshotSetup {
         digest: &code_digest,
         // Whoever goes on with it has the same request.
         text_comes_with_request: true,
-        bounds: Bounds { bytes: most, ..Bounds::default() },
+        bounds: Bounds { bytes: MOST_SNAPSHOT_BYTES, ..Bounds::default() },
         host: &[],
     };
     if context.board.waiting() != machine.waiting_calls().len() {
@@ -39,7 +41,7 @@ pub(crate) fn leave(
     to.bytes(&host);
     to.raw(&snapshot.bytes);
     let bytes = to.into_bytes();
-    if bytes.len() > most {
+    if bytes.len() > MOST_SNAPSHOT_BYTES {
         return Err("the program holds more bytes than a snapshot may".to_owned());
     }
     context.leaves();

@@ -33,8 +33,6 @@ use std::sync::Arc;
 pub const MOST_OPEN: usize = 16;
 /// Questions that a program may ask unless the operator says something else (`--max-questions-per-program`).
 pub const MOST_QUESTIONS: u32 = 32;
-/// Bytes of a snapshot at most unless the operator says something else (`--max-snapshot-bytes`).
-pub const MOST_SNAPSHOT_BYTES: usize = 16 << 20;
 
 /// Has the questions of one program answered.
 pub trait Asker: Send + Sync {
@@ -60,11 +58,6 @@ pub trait Asker: Send + Sync {
     /// Questions that the program may ask in all.
     fn most_questions(&self) -> u32 {
         MOST_QUESTIONS
-    }
-
-    /// Bytes of a snapshot at most.
-    fn most_snapshot_bytes(&self) -> usize {
-        MOST_SNAPSHOT_BYTES
     }
 }
 

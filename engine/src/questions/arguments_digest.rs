@@ -28,7 +28,7 @@ impl ArgumentsDigest {
 impl fmt::Display for ArgumentsDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("v2:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -85,8 +85,4 @@ impl Asker for Audited {
     fn most_questions(&self) -> u32 {
         self.inner.most_questions()
     }
-
-    fn most_snapshot_bytes(&self) -> usize {
-        self.inner.most_snapshot_bytes()
-    }
 }

@@ -327,11 +327,7 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
         "host/src/catalog/describe.rs",
         "a_budget_is_kept_by_saying_less_of_each_tool_and_then_of_fewer",
     ),
-    (
-        "--max-sessions",
-        "tools/src/sessions/tests.rs",
-        "sessions_belong_to_their_owner_and_are_counted",
-    ),
+    ("--max-sessions", "tools/src/sessions/tests.rs", "sessions_belong_to_their_owner_and_are_counted"),
     (
         "--max-sessions-per-owner",
         "tools/src/sessions/tests.rs",
@@ -456,27 +452,15 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
         "tools/src/lisp_task/tests.rs",
         "time_is_kept_by_the_task_and_by_each_call_of_the_planner",
     ),
-    (
-        "--agentic-max-output-tokens",
-        "tools/src/lisp_task/tests.rs",
-        "a_task_is_planned_run_and_answered",
-    ),
-    (
-        "--agentic-max-result-bytes",
-        "tools/src/lisp_task/tests.rs",
-        "constraints_and_caps_shape_the_answer",
-    ),
+    ("--agentic-max-output-tokens", "tools/src/lisp_task/tests.rs", "a_task_is_planned_run_and_answered"),
+    ("--agentic-max-result-bytes", "tools/src/lisp_task/tests.rs", "constraints_and_caps_shape_the_answer"),
     ("--agentic-max-turns", "tools/src/lisp_task/tests.rs", "failures_have_their_reasons"),
     (
         "--agentic-capability-summary-max-bytes",
         "tools/src/lisp_task/summary.rs",
         "an_operators_text_is_whole_or_refused",
     ),
-    (
-        "--http-request-timeout-ms",
-        "transport/src/http/tests.rs",
-        "a_connection_that_says_nothing_is_closed",
-    ),
+    ("--http-request-timeout-ms", "transport/src/http/tests.rs", "a_connection_that_says_nothing_is_closed"),
     (
         "--http-idle-timeout-ms",
         "transport/src/http/connection_registry.rs",

@@ -40,8 +40,4 @@ impl Asker for DialectAsker {
     fn most_questions(&self) -> u32 {
         self.asker.most_questions()
     }
-
-    fn most_snapshot_bytes(&self) -> usize {
-        self.asker.most_snapshot_bytes()
-    }
 }

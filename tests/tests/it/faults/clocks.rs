@@ -32,10 +32,7 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("protocol/src/timestamp.rs", "the time of day, for those of this list"),
     ("observers/src/metrics/process.rs", "when the process started, as Prometheus wants it"),
     ("observers/src/console/runs.rs", "what the page shows as now"),
-    (
-        "runs/src/webhook/signature.rs",
-        "when a message was signed, which its receiver compares with its own",
-    ),
+    ("runs/src/webhook/signature.rs", "when a message was signed, which its receiver compares with its own"),
     ("tools/src/lisp_debug/mod.rs", "which records `since` shows"),
     ("tools/src/lisp_task/journal.rs", "when an event of the planner happened, in traces"),
 ];

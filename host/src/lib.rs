@@ -72,11 +72,12 @@
 //!
 //! | Feature | Adds |
 //! |---|---|
-//! | `upstreams` (default) | MCP and OpenAPI clients, their configuration, child processes and the catalog; brings `http` |
-//! | `http` | the HTTP client alone |
+//! | `upstreams` (default) | MCP and OpenAPI clients, their configuration, child processes and the catalog; brings `http2` and `seals` |
+//! | `http` | the HTTP client alone, for HTTP/1.1 |
+//! | `http2` | HTTP/2 where TLS negotiates it; brings `http` |
 //! | `saved-sessions` | sessions and suspended programs as bytes, for stores |
 //! | `state` | stores of state in a file and in Redis; brings `seals` |
-//! | `seals` | encryption and signatures under the operator's secret |
+//! | `seals` | the interface of stores, and encryption and signatures under the operator's secret |
 //!
 //! The engine needs no feature.
 //!

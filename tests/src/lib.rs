@@ -2,6 +2,7 @@
 
 pub mod conformance;
 pub mod hostile;
+pub mod product;
 pub mod replicated;
 pub mod stepped_time;
 

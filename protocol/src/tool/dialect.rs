@@ -7,7 +7,7 @@ use ptc_mcp::json::Raw;
 use ptc_mcp::message::params::Params;
 
 /// How the questions of a tool look to its clients, if they differ from those of the product. Only tools of
-/// [extensions](ptc_tools::extensions) have one.
+/// extensions (`ptc_tools::extensions`) have one.
 pub trait QuestionDialect: Send + Sync {
     /// Translates `inputRequests` of the product to the form of its clients.
     fn requests(&self, requests: &str) -> String;

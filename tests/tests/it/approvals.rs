@@ -1,6 +1,5 @@
 //! Calls that a person has to allow (waiting.md 3.3): what is asked, what the answer does, and that nothing goes around it.
 
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,6 +19,7 @@ use ptc_host::state::time_of_day_by;
 use ptc_host::time::Clock;
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::wait_until_async;
+use ptc_tests::product;
 use serde_json::value::RawValue;
 
 /// How long an approval is good for here.
@@ -444,21 +444,12 @@ async fn an_answer_for_another_principal_is_none() {
 
 #[test]
 fn calls_leave_by_two_doors_alone() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    let mut folders = vec![root.join("host/src"), root.join("server/src"), root.join("agent/src")];
     let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let source = std::fs::read_to_string(&path).expect("a source");
-                let product = source.split("#[cfg(test)]").next().unwrap_or_default();
-                if ["upstream.call(", "handle.call("].iter().any(|call| product.contains(call)) {
-                    found.push(path.strip_prefix(root).expect("below the root").display().to_string());
-                }
-            }
+    for path in product::sources() {
+        let source = std::fs::read_to_string(&path).expect("a source");
+        let product = source.split("#[cfg(test)]").next().unwrap_or_default();
+        if ["upstream.call(", "handle.call("].iter().any(|call| product.contains(call)) {
+            found.push(path.strip_prefix(product::root()).expect("below the root").display().to_string());
         }
     }
     found.sort();

@@ -1,7 +1,7 @@
 //! Tools and prompts of a program that embeds the server: PTC-Lisp programs, run like those of models in `lisp_eval`.
 //! Their questions are put to the client of the call, their calls may become tasks, and any replica can resume them.
 //!
-//! They are passed in at boot: [`cli::main_with`](crate::cli::main_with). The `ptc` command passes none. The
+//! They are passed in at boot: `ptc_server::cli::main_with`. The `ptc` command passes none. The
 //! conformance suite's own tools are an example (`tests/src/bin/ptc-with-fixtures`).
 
 mod asker;

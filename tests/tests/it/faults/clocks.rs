@@ -1,7 +1,7 @@
 //! A clock that is set while the server runs must move no deadline: limits are measured by clocks that cannot be set.
 //! `tests/soak/soak.py --clock` runs the server under a clock that jumps; this holds that no new limit forgets about it.
 
-use std::path::{Path, PathBuf};
+use ptc_tests::product;
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
@@ -51,31 +51,13 @@ const READING: [&str; 7] = [
 /// The clocks of sessions and of stores read the time of day once, and from then on count by a clock that cannot be set.
 const ANCHORED: [&str; 2] = ["tools/src/sessions/directory.rs", "state/src/clock.rs"];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn the_time_of_day_decides_nothing() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    let mut files = Vec::new();
-    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("the workspace's manifest");
-    let product = manifest.split("\ndefault-members = [").nth(1).and_then(|rest| rest.split(']').next());
-    for part in product.expect("default members").split('"').skip(1).step_by(2) {
-        sources(&root.join(part).join("src"), &mut files);
-    }
     let mut reading: Vec<String> = Vec::new();
-    for file in files {
+    for file in product::sources() {
         let text = std::fs::read_to_string(&file).expect("a source");
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        let name = file.strip_prefix(root).expect("below").to_str().expect("UTF-8").to_owned();
+        let name = file.strip_prefix(product::root()).expect("below").to_str().expect("UTF-8").to_owned();
         let reads = READING.iter().any(|call| code.contains(call));
         if reads && !name.ends_with("tests.rs") {
             reading.push(name);

@@ -3,7 +3,7 @@
 use super::paths::{self, Written};
 use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, ItemMod, ItemUse, Meta, Visibility};
+use syn::{Attribute, Expr, ExprLit, Item, ItemMod, ItemUse, Lit, Meta, Visibility};
 
 /// Source files by their path under `src`.
 pub(crate) type Files = BTreeMap<String, String>;
@@ -215,14 +215,24 @@ pub(crate) fn is_of_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether a condition is false without `test`.
+/// Features that no build of the product has: what tests of one crate use of another.
+const FEATURES_OF_TESTS: [&str; 2] = ["testing", "work-counts"];
+
+/// Whether a condition is false in every build of the product.
 fn needs_test(condition: &Meta) -> bool {
     match condition {
         Meta::Path(path) => path.is_ident("test"),
-        Meta::List(list) if list.path.is_ident("all") => {
+        Meta::NameValue(pair) if pair.path.is_ident("feature") => {
+            let Expr::Lit(ExprLit { lit: Lit::Str(name), .. }) = &pair.value else { return false };
+            FEATURES_OF_TESTS.contains(&name.value().as_str())
+        }
+        Meta::List(list) if list.path.is_ident("all") || list.path.is_ident("any") => {
             let parts =
                 list.parse_args_with(syn::punctuated::Punctuated::<Meta, syn::Token![,]>::parse_terminated);
-            parts.is_ok_and(|parts| parts.iter().any(needs_test))
+            parts.is_ok_and(|parts| match list.path.is_ident("all") {
+                true => parts.iter().any(needs_test),
+                false => parts.iter().all(needs_test),
+            })
         }
         _ => false,
     }

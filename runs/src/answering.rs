@@ -162,15 +162,13 @@ pub fn take_answers(
 ) -> Vec<(QuestionId, Receipt)> {
     let members = answers(sent.answers);
     let ids = members.iter().filter_map(|(name, answer)| Some((QuestionId::parse(name)?, *answer)));
-    // An id is reported once, even if it occurs twice.
-    let mut ids: Vec<(QuestionId, Option<Raw<'_>>)> = ids.collect();
+    // An id that occurs twice has no answer, and is reported once.
     let mut told = HashSet::new();
-    ids.retain(|(id, _)| told.insert(*id));
-    let took =
-        ids.into_iter().map(|(id, answer)| match questions.iter_mut().find(|question| question.id == id) {
-            Some(question) => (id, answer.map_or(Receipt::NoAnswer, |answer| taken(question, answer, sent))),
-            None => (id, not_open(id, asked)),
-        });
+    let ids = ids.filter(|(id, answer)| answer.is_some() || told.insert(*id));
+    let took = ids.map(|(id, answer)| match questions.iter_mut().find(|question| question.id == id) {
+        Some(question) => (id, answer.map_or(Receipt::NoAnswer, |answer| taken(question, answer, sent))),
+        None => (id, not_open(id, asked)),
+    });
     took.collect()
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use ptc_host::questions::PendingQuestion;
+use ptc_host::questions::{PendingQuestion, Question};
 use ptc_host::state::is_id;
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +68,16 @@ enum Program<'h> {
 
 impl Content {
     /// The content of a state for a new suspension. A client sees of the calls that it approves what the messages show: their
-    /// arguments stay here. `None` if the system has no entropy.
-    pub fn new(round: u32, mut questions: Vec<PendingQuestion>, carried: Carried) -> Option<Content> {
-        questions.iter_mut().for_each(|asked| asked.question.calls.clear());
+    /// arguments, and the revision of the policy, stay with the program. `None` if the system has no entropy.
+    pub fn new(round: u32, questions: &[PendingQuestion], carried: Carried) -> Option<Content> {
+        let shown = |asked: &PendingQuestion| {
+            let Question { kind, ref message, ref mode, level, ref upstream, binding, .. } = asked.question;
+            let (message, mode, upstream) = (message.clone(), mode.clone(), upstream.clone());
+            let (calls, policy_revision) = (Vec::new(), String::new());
+            let question = Question { kind, message, mode, level, upstream, calls, policy_revision, binding };
+            PendingQuestion::new(asked.id, question)
+        };
+        let questions = questions.iter().map(shown).collect();
         let mut jti = Jti::default();
         getrandom::fill(&mut jti).ok()?;
         Some(Content { jti, round, questions, carried })
@@ -121,7 +128,7 @@ fn unpacked(size: usize, packed: &[u8]) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use ptc_host::questions::{Form, Level, Mode, Question, QuestionId, QuestionKind};
+    use ptc_host::questions::{Form, Level, Mode, QuestionId, QuestionKind};
 
     use super::*;
 

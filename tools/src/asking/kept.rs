@@ -87,7 +87,7 @@ impl Asks {
             return None;
         }
         let carried = Carried::Kept(run.run_id.to_string());
-        let mut content = Content::new(round, run.questions.clone(), carried)?;
+        let mut content = Content::new(round, &run.questions, carried)?;
         for open in &mut content.questions {
             open.question.mode = self.mode_of(caller.screen(), run, open)?;
         }

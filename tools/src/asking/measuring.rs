@@ -33,7 +33,7 @@ impl Travel {
     /// The state that holds a suspended program; `None` if it would be too long.
     pub fn send_off(&self, arguments: &str, suspended: &Suspended) -> Option<String> {
         let carried = Carried::Snapshot(suspended.snapshot.clone());
-        let content = Content::new(1, suspended.questions.clone(), carried)?;
+        let content = Content::new(1, &suspended.questions, carried)?;
         let digest = arguments_digest(Some(arguments));
         self.states.seal(self.bound(&digest), &content, self.states.until()).ok()
     }

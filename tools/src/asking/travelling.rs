@@ -27,7 +27,7 @@ impl Asks {
         shaped: Shaped,
     ) -> ToolReply {
         let carried = Carried::Snapshot(suspended.snapshot.clone());
-        if let Some(content) = Content::new(round, suspended.questions.clone(), carried)
+        if let Some(content) = Content::new(round, &suspended.questions, carried)
             && let Some(reply) = self.required(caller, content, self.0.states.until()).await
         {
             info!(event = "program_waits", tool = caller.tool, round, questions = suspended.questions.len());

@@ -89,8 +89,8 @@ fn go_on(
 ) -> Done {
     match restore_program(worker, &request, resume, memory, started) {
         Ok(Returned { machine, context, pending, granted }) => {
-            let waits = (pending, resume.gate.clone());
-            Done::Waiting(Box::new(Run::returned(machine, request, context, waits, granted)))
+            let gate = resume.gate.clone();
+            Done::Waiting(Box::new(Run::returned(machine, request, context, pending, gate, granted)))
         }
         Err(NotReturned { failure, fault }) => {
             let outcome = EvalOutcome::not_run(failure, time::since(started));

@@ -120,7 +120,7 @@ impl Engine {
             let (memory, caches) = (options.memory.clone(), caches.clone());
             let load = Arc::new(AtomicUsize::new(0));
             let noted = load.clone();
-            let worker = move || Worker::new(id, (index, threads), memory, (noted, caches));
+            let worker = move || Worker::new(id, index, threads, memory, noted, caches);
             let noted = load.clone();
             // Made here, so that a system that has no more descriptors refuses the engine and not one of its threads.
             let runtime = tokio::runtime::Builder::new_current_thread()

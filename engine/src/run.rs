@@ -126,7 +126,8 @@ impl Run {
         machine: Machine,
         request: Box<EvalRequest>,
         context: RunContext,
-        (pending, gate): (Vec<PendingCall>, Option<Arc<dyn Gate>>),
+        pending: Vec<PendingCall>,
+        gate: Option<Arc<dyn Gate>>,
         granted: Option<Rc<MemoryReservation>>,
     ) -> Run {
         // Its prints have been shown.

@@ -56,9 +56,11 @@ impl Worker {
     /// Worker `index` of so many, without programs and sessions yet, which keeps `load` and `caches` up to date.
     pub(super) fn new(
         engine: usize,
-        (index, workers): (usize, usize),
+        index: usize,
+        workers: usize,
         memory: Option<MemoryBudget>,
-        (load, caches): (Arc<AtomicUsize>, Arc<CacheBytes>),
+        load: Arc<AtomicUsize>,
+        caches: Arc<CacheBytes>,
     ) -> Worker {
         let all =
             memory.as_ref().map_or(CACHES_BYTES, |budget| CACHES_BYTES.min(budget.limit() / CACHES_PART));

@@ -57,8 +57,10 @@ impl Body {
         incoming: Incoming,
         rest: Rest,
         pool: Arc<Pool>,
-        (timer, granted): (Timer, Granted),
-        (max_bytes, allowance): (usize, usize),
+        timer: Timer,
+        granted: Granted,
+        max_bytes: usize,
+        allowance: usize,
     ) -> Self {
         Self {
             incoming: Some(incoming),

@@ -184,7 +184,7 @@ impl Client {
             let mut timer = connection.timer(first);
             let message = message(common, request, connection.is_h2()).map_err(Unanswered::unsent)?;
             let mut granted = Granted::new(standstill.clone());
-            match within((&mut timer, &mut granted), connection.send(message)).await {
+            match within(&mut timer, &mut granted, connection.send(message)).await {
                 Some(Ok((response, rest))) => {
                     if first != end {
                         timer.as_mut().reset(end);
@@ -196,8 +196,8 @@ impl Client {
                         return Err(Unanswered::unsent(proxy.refused(head.status.as_u16())));
                     }
                     let decoder = Decoder::of(&head.headers)?;
-                    let caps = (limits.max_bytes, limits.allowance);
-                    let body = Body::new(incoming, rest, pool, (timer, granted), caps);
+                    let (most, allowance) = (limits.max_bytes, limits.allowance);
+                    let body = Body::new(incoming, rest, pool, timer, granted, most, allowance);
                     let body = body.decoded_by(decoder);
                     return Ok(Response { status: head.status, headers: head.headers, body });
                 }
@@ -267,7 +267,7 @@ async fn take(pool: &Pool) -> Option<Connection> {
 }
 
 /// The outcome of `future`, or `None` when the timer runs out first.
-async fn within<F: Future>((timer, granted): (&mut Timer, &mut Granted), future: F) -> Option<F::Output> {
+async fn within<F: Future>(timer: &mut Timer, granted: &mut Granted, future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {

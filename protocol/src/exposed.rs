@@ -180,7 +180,7 @@ impl Exposed {
     pub(super) async fn answer(&self, principal: &Arc<str>, ask: Ask) -> Result<Value, RpcError> {
         let account = self.upstreams.account(principal);
         let mut result = match ask {
-            Ask::List(kind, cursor) => self.page(kind, cursor, (principal, &*account)).await?,
+            Ask::List(kind, cursor) => self.page(kind, cursor, principal, &*account).await?,
             Ask::Read(uri) => {
                 let (name, inner) = self.resolve_uri(&uri).ok_or_else(|| not_found(&uri))?;
                 let features = self.started(name, principal).await?;
@@ -224,8 +224,9 @@ impl Exposed {
                     RpcError::new(RpcError::INVALID_PARAMS, text)
                 })?;
                 let features = self.started(name, principal).await?;
-                let (argument, context) = ((argument.as_str(), value.as_str()), context.as_bytes());
-                let found = features.complete(kind, inner, argument, context, self.limits.per_call()).await;
+                let (argument, value, context) = (argument.as_str(), value.as_str(), context.as_bytes());
+                let limits = self.limits.per_call();
+                let found = features.complete(kind, inner, argument, value, context, limits).await;
                 let (values, more) = found.map_err(|fault| self.failed(name, principal, &fault))?;
                 json!({"completion": {"values": values, "hasMore": more}})
             }
@@ -245,7 +246,8 @@ impl Exposed {
         &self,
         kind: FeatureKind,
         cursor: Option<String>,
-        whose: (&Arc<str>, &dyn Arrivals),
+        principal: &Arc<str>,
+        account: &dyn Arrivals,
     ) -> Result<Value, RpcError> {
         let names: Vec<&str> = self.upstreams.upstreams().map(|(config, _)| config.name.as_str()).collect();
         let unknown = || RpcError::new(RpcError::INVALID_PARAMS, "Invalid params: unknown cursor");
@@ -258,14 +260,15 @@ impl Exposed {
             }
         };
         while let Some(name) = names.get(at) {
-            let (items, next) = match self.page_of(name, kind, inner.take().as_deref(), whose).await {
-                Ok(page) => page,
-                Err(fault) => {
-                    let reason = self.upstreams.redactor().for_log().scrub_string(fault.to_string());
-                    warn!(event = "exposed_list_failed", upstream = name, method = kind.method(), reason);
-                    (Vec::new(), None)
-                }
-            };
+            let (items, next) =
+                match self.page_of(name, kind, inner.take().as_deref(), principal, account).await {
+                    Ok(page) => page,
+                    Err(fault) => {
+                        let reason = self.upstreams.redactor().for_log().scrub_string(fault.to_string());
+                        warn!(event = "exposed_list_failed", upstream = name, method = kind.method(), reason);
+                        (Vec::new(), None)
+                    }
+                };
             let next = match next {
                 Some(cursor) => Some((*name, Some(cursor))),
                 None => names.get(at + 1).map(|following| (*following, None)),
@@ -292,7 +295,8 @@ impl Exposed {
         name: &str,
         kind: FeatureKind,
         cursor: Option<&str>,
-        (principal, account): (&Arc<str>, &dyn Arrivals),
+        principal: &Arc<str>,
+        account: &dyn Arrivals,
     ) -> Result<(Vec<Value>, Option<String>), CallFault> {
         let Some(features) = self.upstreams.features(name) else { return Ok(Default::default()) };
         let features = features.on_behalf_of(caller(principal));

@@ -64,7 +64,7 @@ impl Runs {
         answers: &str,
         by: AnsweredBy,
     ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
-        self.answer_opened(owner, id, (answers, by), Some(Duration::ZERO)).await
+        self.answer_opened(owner, id, answers, by, Some(Duration::ZERO)).await
     }
 
     /// Like [`answer`](Self::answer), for a run whose record may not exist yet: it is waited for.
@@ -92,13 +92,14 @@ impl Runs {
         self: &Arc<Self>,
         owner: &Principal,
         id: &str,
-        (answers, by): (&str, AnsweredBy),
+        answers: &str,
+        by: AnsweredBy,
         page: Option<Duration>,
     ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
         let key = key(owner, id)?;
         self.knows(owner);
         let (patience, counts) = (page.unwrap_or_default(), page.is_some());
-        let undone = self.undone(owner, id, (answers, patience)).await?;
+        let undone = self.undone(owner, id, answers, patience).await?;
         let at_ms = u64::try_from(timestamp::shared_now_ms()).unwrap_or(0);
         let sent = Sent { answers, by, at_ms, undone, counts };
         for _ in 0..TRIES {

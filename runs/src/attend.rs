@@ -78,7 +78,8 @@ impl Runs {
     /// Adds an observer to the program of `request`, so that the call can become a run. With a time to wait, the
     /// program has the time limit of a run. Returns `None` if the system has no entropy.
     pub fn lengthen(&self, wait: Option<Duration>, request: &mut EvalRequest) -> Option<LongCall> {
-        let call = self.followed(RunSeed::new()?, wait, request);
+        let (seed, pinned) = RunSeed::new()?;
+        let call = self.followed(seed, pinned, wait, request);
         if wait.is_some() {
             request.limits.timeout = self.settings.timeout;
         }
@@ -88,7 +89,8 @@ impl Runs {
     /// The same for a run that already has an id, under the limits that the request has.
     pub(super) fn followed(
         &self,
-        (seed, pinned): (RunSeed, PinnedQuestions),
+        seed: RunSeed,
+        pinned: PinnedQuestions,
         wait: Option<Duration>,
         request: &mut EvalRequest,
     ) -> LongCall {
@@ -135,7 +137,7 @@ impl Runs {
                         drop((work, permit));
                         let begun = RunRecord::begun(&principal, tool, began_ms, log);
                         let record = RunRecord { calls: calls.made(), ..begun };
-                        self.keep_program(&principal, &seed.id, record, (*suspended, call)).await.map(Seen::Waiting)
+                        self.keep_program(&principal, &seed.id, record, *suspended, call).await.map(Seen::Waiting)
                     }
                 },
                 () = patience(began, wait) => break None,
@@ -204,8 +206,8 @@ impl Runs {
         let held = Arc::new(held);
         let (store, replica) = (self.store.clone(), self.replica.clone());
         let record = held.record();
-        let (as_read, life) = ((0, &record), self.longest_life());
-        let made = Lease::take(store, replica, held.key.clone(), as_read, life, acknowledged);
+        let life = self.longest_life();
+        let made = Lease::take(store, replica, held.key.clone(), 0, &record, life, acknowledged);
         let lease = made.await.map_err(|error| NotKept::of(&error))?;
         match waits {
             true => self.tells_waiting(&held.key, &record),

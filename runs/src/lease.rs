@@ -45,7 +45,8 @@ impl Lease {
         store: Arc<dyn StateStore>,
         replica: Arc<str>,
         key: Key,
-        (version, record): (u64, &RunRecord),
+        version: u64,
+        record: &RunRecord,
         life: Duration,
         acknowledged: watch::Sender<Option<Instant>>,
     ) -> Result<Lease, StateError> {

@@ -123,7 +123,8 @@ impl Runs {
         ordinary: Duration,
         state: &ServerState,
         limits: ptc_host::state::StoreLimits,
-        (engine, limiter): (Engine, Arc<ConcurrencyLimiter>),
+        engine: Engine,
+        limiter: Arc<ConcurrencyLimiter>,
         redactor: Redactor,
     ) -> Arc<Runs> {
         let store = state.shared_store().unwrap_or_else(|| Arc::new(MemoryState::new(limits)));

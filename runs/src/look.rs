@@ -112,7 +112,7 @@ impl Runs {
         id: &str,
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
-        self.wait_past(&[], (principal, id), patience).await
+        self.wait_past(&[], principal, id, patience).await
     }
 
     /// Like [`wait`](Self::wait), but also waits while a question of `answered` is still open: its answer is under
@@ -123,7 +123,8 @@ impl Runs {
     pub async fn wait_past(
         self: &Arc<Self>,
         answered: &[QuestionId],
-        (principal, id): (&Principal, &str),
+        principal: &Principal,
+        id: &str,
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
         let until = time::now() + patience;
@@ -216,7 +217,7 @@ impl Runs {
         if record.needs_holder() {
             let pushed = self.store.push(&key, Message::Cancel.to_bytes(), self.longest_life()).await;
             pushed.map_err(|error| not_seen(&error))?;
-            return self.wait_past(&ids(record.questions()), (principal, id), OBEDIENCE).await;
+            return self.wait_past(&ids(record.questions()), principal, id, OBEDIENCE).await;
         }
         if record.status == Status::Waiting {
             let cancelled = |record: &RunRecord, _: &Versioned| {

@@ -110,7 +110,8 @@ impl Runs {
         &self,
         owner: &Principal,
         id: &str,
-        (answers, patience): (&str, Duration),
+        answers: &str,
+        patience: Duration,
     ) -> Result<Vec<QuestionId>, NotSeen> {
         let Some(pages) = self.pages.get() else { return Ok(Vec::new()) };
         let accepted = accepted(answers);

@@ -33,7 +33,8 @@ fn runs_of(state: &ServerState, settings: settings::Runs) -> Arc<Runs> {
         Duration::from_millis(50),
         state,
         StoreLimits::default(),
-        (engine, limiter),
+        engine,
+        limiter,
         Redactor::new(),
     )
 }

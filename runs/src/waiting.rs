@@ -51,7 +51,8 @@ impl Runs {
         principal: &Principal,
         id: &str,
         record: RunRecord,
-        (suspended, call): (Suspended, KeptCall),
+        suspended: Suspended,
+        call: KeptCall,
     ) -> Result<WaitingRun, NotKept> {
         self.knows(principal);
         let key = key(principal, id).map_err(|_| NotKept::Unavailable)?;
@@ -125,12 +126,12 @@ impl Runs {
             request.limits.timeout = self.settings.timeout;
         }
         let LongCall { calls, prints, acknowledged, pinned, began, .. } =
-            self.followed((seed, pinned), None, &mut request);
+            self.followed(seed, pinned, None, &mut request);
         calls.note(record.calls);
         let (store, replica) = (self.store.clone(), self.replica.clone());
-        let as_read = (version, &running);
         let (life, acknowledged) = (self.longest_life(), acknowledged.unwrap_or_default());
-        let lease = Lease::take(store, replica, key.clone(), as_read, life, acknowledged).await?;
+        let taken = Lease::take(store, replica, key.clone(), version, &running, life, acknowledged);
+        let lease = taken.await?;
         self.tells_status(key, &running);
         info!(event = "run_goes_on", run_hash = &short_hash(key.id().as_bytes())[..8], tool = record.tool);
         let held = Arc::new(Held::new(key.clone(), began, calls, running));

@@ -191,7 +191,7 @@ pub fn lisp_eval(
         (Some(_), LongText::Tool) => usize::MAX,
         _ => CUT,
     };
-    with_hints((upstreams.is_some(), tells_of_ask), limit, composed)
+    with_hints(upstreams.is_some(), tells_of_ask, limit, composed)
 }
 
 /// The description of `program` for a client that passes on a long one: its purpose, the tools that it can call, and
@@ -204,7 +204,8 @@ pub(crate) fn program(whole: &str, description: &str) -> String {
 /// A description of fewer characters than `limit` whose language card mentions `ask` if required, and has as many
 /// hints as fit.
 fn with_hints(
-    (has_upstreams, tells_of_ask): (bool, bool),
+    has_upstreams: bool,
+    tells_of_ask: bool,
     limit: usize,
     composed: impl Fn(&str) -> String,
 ) -> String {
@@ -227,7 +228,7 @@ fn with_hints(
 
 /// The description of `lisp_session_eval`.
 pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration, tells_of_ask: bool) -> String {
-    with_hints((upstreams.is_some(), tells_of_ask), CUT, |language| match upstreams {
+    with_hints(upstreams.is_some(), tells_of_ask, CUT, |language| match upstreams {
         None => [SESSION_EVAL, language].join("\n\n"),
         Some(card) => {
             let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout, LongText::Nowhere));
@@ -239,7 +240,8 @@ pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration, te
 /// The characters that a catalog may have so that no client truncates a description that ends with it.
 pub fn catalog_room(
     profile: Profile,
-    (servers, max_calls): (&str, u32),
+    servers: &str,
+    max_calls: u32,
     timeout: Duration,
     tells_of_ask: bool,
 ) -> usize {
@@ -334,7 +336,7 @@ mod tests {
                 (u32::MAX, Duration::from_millis(86_399_999), true, 200),
             ] {
                 let servers = "n".repeat(MAX_NAMES);
-                let room = catalog_room(profile, (&servers, calls), timeout, tells);
+                let room = catalog_room(profile, &servers, calls, timeout, tells);
                 assert!(room >= least, "{room}");
                 let (catalog, whole) = ("ö".repeat(room), Some("more".to_owned()));
                 let card = UpstreamCard { servers, catalog, whole, max_calls: calls };
@@ -390,7 +392,7 @@ mod tests {
     #[test]
     fn ask_is_told_of_where_people_can_be_asked_and_nowhere_else() {
         // Also if the catalog takes all the available space.
-        let room = catalog_room(Profile::Slim, ("files", 50), TEN_SECONDS, true);
+        let room = catalog_room(Profile::Slim, "files", 50, TEN_SECONDS, true);
         for card in [None, Some(card("")), Some(card(&"x".repeat(room)))] {
             for tells in [true, false] {
                 let texts = [

@@ -94,7 +94,8 @@ impl Ledger {
     pub(super) fn replace(
         &mut self,
         indexes: &ByReader,
-        (owner, principal): (&str, Option<&Arc<str>>),
+        owner: &str,
+        principal: Option<&Arc<str>>,
         secrets: &[Secret],
         now: Instant,
     ) -> Result<Option<ByReader>, NoRoom> {

@@ -102,8 +102,7 @@ impl Redactor {
     /// They exceed the limit. Known secrets are scrubbed as before.
     pub fn replace(&self, owner: &str, principal: &str, secrets: &[Secret]) -> Result<(), NoRoom> {
         let principal: Option<Arc<str>> = (!is_shared(principal)).then(|| principal.into());
-        let whose = (owner, principal.as_ref());
-        self.change(|ledger, known| ledger.replace(known, whose, secrets, time::now()))
+        self.change(|ledger, known| ledger.replace(known, owner, principal.as_ref(), secrets, time::now()))
     }
 
     /// Notes that `principal` uses its secrets; `false` if they are not known, or not any more.

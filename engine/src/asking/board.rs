@@ -320,7 +320,8 @@ impl Board {
     #[cfg(feature = "saved-sessions")]
     pub(super) fn put_back(
         &self,
-        (last, signed): (u32, Vec<Note>),
+        last: u32,
+        signed: Vec<Note>,
         mut brought: BTreeMap<CallId, Brought>,
         answers: &[(QuestionId, Answer)],
     ) {

@@ -33,9 +33,9 @@ pub(crate) fn leave(
     let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
     let (records, watches) = record::logged(&context.log, &snapshot.watches);
     let used = time::now().saturating_duration_since(context.started());
-    let counts = (used, context.taken().map(Cell::get));
+    let taken = context.taken().map(Cell::get);
     let ops = context.catalog_ops.borrow();
-    let host = record::write(&context.board, counts, &records, &watches, &ops)
+    let host = record::write(&context.board, used, taken, &records, &watches, &ops)
         .ok_or("an upstream holds a connection open with its question")?;
     let mut to = Writer::new();
     to.bytes(&host);

@@ -45,7 +45,8 @@ pub(super) struct Record {
 /// Writes the record of a program whose calls all ask. `None`: one of them cannot leave the process.
 pub(super) fn write(
     board: &Board,
-    (used, taken): (Duration, [u32; 4]),
+    used: Duration,
+    taken: [u32; 4],
     records: &[CallRecord],
     watches: &[(usize, usize)],
     catalog_ops: &[CatalogOp],

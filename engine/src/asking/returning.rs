@@ -140,7 +140,7 @@ pub(crate) fn restore(
     context.taken().into_iter().zip(taken).for_each(|(cell, count)| cell.set(count));
     context.log = CallLog::of(records, watched);
     context.catalog_ops = catalog_ops.into();
-    context.board.put_back((last_question, signed), brought, &resume.answers);
+    context.board.put_back(last_question, signed, brought, &resume.answers);
     let pending = pending.into_iter().map(|(id, request)| PendingCall { id, request }).collect();
     Ok(Returned { machine: restored.machine, context, pending, granted })
 }

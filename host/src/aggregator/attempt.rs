@@ -72,7 +72,8 @@ impl<'a> Attempt<'a> {
     pub(super) async fn new(
         aggregator: &'a Aggregator,
         run: &'a RunContext,
-        (server, tool): (&'a str, &'a str),
+        server: &'a str,
+        tool: &'a str,
         config: Option<&'a UpstreamConfig>,
         arguments: &[u8],
     ) -> Attempt<'a> {

@@ -40,7 +40,7 @@ pub(super) async fn answer(
                 Ok(Some(catalog)) => catalog,
                 Ok(None) => return raise(&text),
                 Err(unknown) => {
-                    return unknown_tool_list(&aggregator, &run, &call, (server, tool), unknown).await;
+                    return unknown_tool_list(&aggregator, &run, &call, server, tool, unknown).await;
                 }
             };
             match check_large_call(&anew, &call).await {
@@ -56,7 +56,7 @@ pub(super) async fn answer(
     let argument_note = checked.note.map(String::into_boxed_str);
     let member = aggregator.members.get(server);
     let config = member.map(|member| &member.config);
-    let mut attempt = Attempt::new(&aggregator, &run, (server, tool), config, &arguments).await;
+    let mut attempt = Attempt::new(&aggregator, &run, server, tool, config, &arguments).await;
     attempt.argument_note = argument_note;
     // A call that goes on has been sent before, and has its number.
     let before = desk.progress();
@@ -208,13 +208,14 @@ async fn unknown_tool_list(
     aggregator: &Arc<Aggregator>,
     run: &RunContext,
     call: &UpstreamCall,
-    (server, tool): (&str, &str),
+    server: &str,
+    tool: &str,
     (fault, tried): (CallFault, bool),
 ) -> Reply {
     let config = aggregator.members.get(server).map(|member| &member.config);
     let tool = clip(tool, MAX_TOOL_NAME);
     let arguments = call.arguments.as_ref().map_or(&b"{}"[..], |arguments| &arguments.json);
-    let attempt = Attempt::new(aggregator, run, (server, tool), config, arguments).await;
+    let attempt = Attempt::new(aggregator, run, server, tool, config, arguments).await;
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(arguments, None, cap_exhausted(run, aggregator.limits.max_calls));
     }

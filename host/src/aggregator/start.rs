@@ -300,9 +300,9 @@ fn connect(
             let (credentials, http) = (credentials.clone(), trusting(http, entry.certificates.as_ref()));
             let owner = owner.clone();
             several(upstream, move |visits| {
-                let access = (credentials.clone(), sign_in.clone());
+                let (store, sign_in, owner) = (credentials.clone(), sign_in.clone(), owner.clone());
                 let made =
-                    HttpUpstream::signed_in(&config, &entry, access, http.clone(), &roots, owner.clone());
+                    HttpUpstream::signed_in(&config, &entry, store, sign_in, http.clone(), &roots, owner);
                 Ok(Arc::new(made.map_err(CallFault::from)?.sharing(visits)))
             })?
         }
@@ -312,7 +312,8 @@ fn connect(
             Arc::new(OpenApiUpstream::new(
                 upstream,
                 entry,
-                (credentials.clone(), sign_in),
+                credentials.clone(),
+                sign_in,
                 client,
                 owner.clone(),
             )?)

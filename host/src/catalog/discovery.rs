@@ -259,7 +259,7 @@ impl Query {
                 Ok(Answer::list(kept, all, note))
             }
             Self::Apropos { words, limit, load, local, .. } => {
-                let mut lines = apropos(catalog, words, (*limit, *load), charge).await;
+                let mut lines = apropos(catalog, words, *limit, *load, charge).await;
                 let room = limit.saturating_sub(lines.len());
                 lines.extend(local.iter().take(room).cloned());
                 let all = lines.len();

@@ -35,7 +35,8 @@ type Scored<'c> = (&'c ToolEntry, u32, u32);
 pub(super) async fn apropos(
     catalog: &Catalog,
     query: &[String],
-    (limit, load): (usize, bool),
+    limit: usize,
+    load: bool,
     charge: impl FnOnce(u64) -> bool,
 ) -> Vec<String> {
     let tokens = |server: &ServerEntry| {
@@ -162,7 +163,7 @@ mod tests {
 
     fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(super::apropos(catalog, &tokenize(query), (limit, load), |_| true))
+        runtime.block_on(super::apropos(catalog, &tokenize(query), limit, load, |_| true))
     }
 
     #[test]
@@ -176,7 +177,7 @@ mod tests {
         let mut charged = 0;
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         take_work();
-        let search = super::apropos(&large, &query, (8, false), |steps| {
+        let search = super::apropos(&large, &query, 8, false, |steps| {
             charged = steps;
             true
         });
@@ -189,7 +190,7 @@ mod tests {
             "64 words of each tool, one of its server"
         );
         let word = ["tool1".to_owned()];
-        let refused = super::apropos(&large, &word, (8, false), |_| false);
+        let refused = super::apropos(&large, &word, 8, false, |_| false);
         assert!(runtime.block_on(refused).is_empty(), "nothing is searched for who cannot pay");
     }
 

@@ -43,7 +43,7 @@ impl Audited {
             let told = told.lock();
             for (id, answer) in answers {
                 if let Some(question) = told.get(id) {
-                    log.answered(&subject, (*id, question), answer);
+                    log.answered(&subject, *id, question, answer);
                 }
             }
         }
@@ -78,7 +78,7 @@ impl Asker for Audited {
     }
 
     fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {
-        self.log.answered(&self.subject, (id, question), answer);
+        self.log.answered(&self.subject, id, question, answer);
         self.inner.came(id, question, answer);
     }
 

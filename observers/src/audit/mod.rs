@@ -88,7 +88,7 @@ impl AuditLog {
     }
 
     /// Records an answer.
-    fn answered(&self, subject: &Subject, (id, asked): (QuestionId, &Question), answer: &Answer) {
+    fn answered(&self, subject: &Subject, id: QuestionId, asked: &Question, answer: &Answer) {
         self.line("answer", timestamp::now(), |line| {
             subject.write(line);
             question(line, id, asked);

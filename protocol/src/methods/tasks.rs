@@ -44,7 +44,7 @@ pub(super) fn answer(
     if !tasks::declared(params.meta.capabilities) {
         return Some(undeclared(id));
     }
-    Some(match prepared((service, desk, from.connection), id, method, params) {
+    Some(match prepared(service, desk, from.connection, id, method, params) {
         Ok(running) => admit(service, from, id, false, Work::Feature { method, running }),
         Err(error) => Handled::error(id, &error),
     })
@@ -65,7 +65,9 @@ pub(super) fn asking(connection: &Connection, params: &Params<'_>) -> Asking {
 
 /// The work of a request.
 fn prepared(
-    (service, desk, connection): (&Arc<Service>, &Arc<dyn TaskDesk>, &Connection),
+    service: &Arc<Service>,
+    desk: &Arc<dyn TaskDesk>,
+    connection: &Connection,
     id: &RequestId,
     method: &str,
     params: &Params<'_>,

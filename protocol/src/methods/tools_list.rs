@@ -37,17 +37,17 @@ pub(super) fn answer(
     let info = params.object().and_then(|params| params.meta.client_info);
     let long_text = from.client(info).map(KnownClient::long_text).unwrap_or_default();
     if service.lists_tools() {
-        return Handled::answered(listed(service, (era, long_text), id));
+        return Handled::answered(listed(service, era, long_text, id));
     }
     let (own, request) = (service.clone(), id.clone());
     let running = Box::pin(async move {
         own.until_tools_are_listed().await;
-        listed(&own, (era, long_text), &request)
+        listed(&own, era, long_text, &request)
     });
     features::admit(service, from, id, false, Work::Feature { method: "tools/list", running })
 }
 
-fn listed(service: &Service, (era, long_text): (Era, LongText), id: &RequestId) -> Vec<u8> {
+fn listed(service: &Service, era: Era, long_text: LongText, id: &RequestId) -> Vec<u8> {
     let listing = service.tools.listing(long_text);
     reply::result(id, |out| {
         out.reserve(listing.len() + 256);

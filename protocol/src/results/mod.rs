@@ -22,7 +22,7 @@ pub(crate) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply:
         None | Some(Instead::Written(_)) => {}
         Some(Instead::Refused(error)) => return reply::error(Answers::Request(id), error),
         Some(Instead::Input { requests, state }) => {
-            return input_required(service, id, (requests, state), tool_reply.eval_id);
+            return input_required(service, id, requests, state, tool_reply.eval_id);
         }
         Some(Instead::Task(task)) => return tasks::created(service, id, task),
     }
@@ -60,7 +60,8 @@ pub(crate) fn write_task_result(service: &Service, out: &mut Vec<u8>, tool_reply
 fn input_required(
     service: &Service,
     id: &RequestId,
-    (requests, state): (&str, &str),
+    requests: &str,
+    state: &str,
     eval_id: Option<EvalId>,
 ) -> Vec<u8> {
     reply::result_of(requests.len() + state.len() + service.server_info.len(), id, |out| {

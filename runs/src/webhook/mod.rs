@@ -172,7 +172,8 @@ impl Webhook {
     pub async fn take(
         &self,
         runs: &impl Waiting,
-        (run_id, question): (&str, &str),
+        run_id: &str,
+        question: &str,
         signature: Option<&HeaderValue>,
         body: &[u8],
     ) -> Taken {

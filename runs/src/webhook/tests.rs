@@ -249,7 +249,7 @@ const ALLOW: &str = r#"{"decision":"allow","by":"eve"}"#;
 
 async fn taken_at(webhook: &Webhook, desk: &Desk, place: (&str, &str), body: &str, at_s: i64) -> Taken {
     let header = HeaderValue::try_from(signature::signed(&secret(), at_s, body.as_bytes())).unwrap();
-    webhook.take(desk, place, Some(&header), body.as_bytes()).await
+    webhook.take(desk, place.0, place.1, Some(&header), body.as_bytes()).await
 }
 
 async fn taken(webhook: &Webhook, desk: &Desk, place: (&str, &str), body: &str) -> Taken {
@@ -291,12 +291,12 @@ async fn an_answer_that_lies_counts_for_nothing() {
     let (webhook, desk) = (webhook(9), desk());
     let now = signature::now_s();
     let untrusted = |taken| matches!(taken, Taken::NotTrusted(_));
-    assert!(untrusted(webhook.take(&desk, ("run_a", "q1"), None, ALLOW.as_bytes()).await));
+    assert!(untrusted(webhook.take(&desk, "run_a", "q1", None, ALLOW.as_bytes()).await));
     let other = Secret::of(&[&[b'x'; 32]]).unwrap();
     let header = HeaderValue::try_from(signature::signed(&other, now, ALLOW.as_bytes())).unwrap();
-    assert!(untrusted(webhook.take(&desk, ("run_a", "q1"), Some(&header), ALLOW.as_bytes()).await));
+    assert!(untrusted(webhook.take(&desk, "run_a", "q1", Some(&header), ALLOW.as_bytes()).await));
     let header = HeaderValue::try_from(signature::signed(&secret(), now, b"{}")).unwrap();
-    assert!(untrusted(webhook.take(&desk, ("run_a", "q1"), Some(&header), ALLOW.as_bytes()).await));
+    assert!(untrusted(webhook.take(&desk, "run_a", "q1", Some(&header), ALLOW.as_bytes()).await));
     for at in [now - 3_600, now + 3_600] {
         assert!(untrusted(taken_at(&webhook, &desk, ("run_a", "q1"), ALLOW, at).await));
     }

@@ -187,10 +187,10 @@ impl<'s> Check<'s> {
             self.value(*id, value, path, depth + 1);
         }
         if let Some(alternatives) = &rules.any_of {
-            self.alternatives(("anyOf", alternatives), value, path, depth);
+            self.alternatives("anyOf", alternatives, value, path, depth);
         }
         if let Some(alternatives) = &rules.one_of {
-            self.alternatives(("oneOf", alternatives), value, path, depth);
+            self.alternatives("oneOf", alternatives, value, path, depth);
         }
         if let Some(not) = rules.not
             && self.aside(not, value, path, depth + 1).is_satisfied()
@@ -385,7 +385,8 @@ impl<'s> Check<'s> {
     /// `anyOf` and `oneOf`.
     fn alternatives(
         &mut self,
-        (keyword, ids): (&'static str, &[Id]),
+        keyword: &'static str,
+        ids: &[Id],
         value: &Value,
         path: &mut Path,
         depth: usize,

@@ -63,14 +63,15 @@ pub fn assemble(
     redactor: &Redactor,
 ) -> Result<Assembly, BootError> {
     let extensions = Extensions::default();
-    assemble_with(settings, engine, (upstreams, None), redactor, ServerState::none(), &extensions)
+    assemble_with(settings, engine, upstreams, None, redactor, ServerState::none(), &extensions)
 }
 
 /// The same with a store of persistent state, with the audit log for upstreams, and with extensions.
 pub(super) fn assemble_with(
     settings: &Settings,
     engine: &Engine,
-    (upstreams, audit): (Option<&Arc<Aggregator>>, Option<Arc<AuditLog>>),
+    upstreams: Option<&Arc<Aggregator>>,
+    audit: Option<Arc<AuditLog>>,
     redactor: &Redactor,
     state: ServerState,
     extensions: &Extensions,
@@ -81,17 +82,16 @@ pub(super) fn assemble_with(
     let keeps = people.have_kept_programs;
     let kept = settings::Runs { keeps, ..settings.runs.clone() };
     let runs = (kept.long || keeps).then(|| {
-        let (parts, ordinary) = ((engine.clone(), limiter.clone()), settings.limits.program.timeout);
-        Runs::new(kept, ordinary, &state, settings.state.limits, parts, redactor.clone())
+        let (limits, ordinary) = (settings.state.limits, settings.limits.program.timeout);
+        Runs::new(kept, ordinary, &state, limits, engine.clone(), limiter.clone(), redactor.clone())
     });
     let keeping = runs.clone();
     let pages = upstreams.map(|upstreams| Arc::new(UpstreamPages(upstreams.clone())) as Arc<dyn Pages>);
     if let (Some(runs), Some(pages)) = (&runs, &pages) {
         runs.look_at(pages.clone());
     }
-    let asks = asking
-        .as_ref()
-        .map(|asking| asks(settings, asking, (&state, keeping), (audit.as_ref(), pages.clone())));
+    let asks =
+        asking.as_ref().map(|asking| asks(settings, asking, &state, keeping, audit.as_ref(), pages.clone()));
     let options = EvalOptions {
         asks,
         runs: runs.clone(),
@@ -193,8 +193,10 @@ fn people(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> People {
 fn asks(
     settings: &Settings,
     asking: &Asking,
-    (state, runs): (&ServerState, Option<Arc<Runs>>),
-    (audit, pages): (Option<&Arc<AuditLog>>, Option<Arc<dyn Pages>>),
+    state: &ServerState,
+    runs: Option<Arc<Runs>>,
+    audit: Option<&Arc<AuditLog>>,
+    pages: Option<Arc<dyn Pages>>,
 ) -> Asks {
     let questions = &settings.questions;
     let console = settings.http.as_ref().filter(|http| http.console);
@@ -254,7 +256,7 @@ pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> Upst
     let servers = visible(&names).into_owned();
     let People { are_asked, .. } = People::of(settings, upstreams.upstreams().map(|(config, _)| config));
     let timeout = settings.limits.program.timeout;
-    let room = catalog_room(settings.profile, (&servers, max_calls), timeout, are_asked);
+    let room = catalog_room(settings.profile, &servers, max_calls, timeout, are_asked);
     let mode = settings.aggregator.catalog_mode;
     let CatalogText { short, whole } =
         describe(&upstreams.advertised(), mode, settings.aggregator.catalog_bytes, room);

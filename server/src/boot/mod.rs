@@ -119,7 +119,7 @@ async fn run(
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
     let state = state::open(settings, engine, people).await?;
     let audit = settings.diagnostics.audit_log.as_deref().map(AuditLog::open).transpose()?.map(Arc::new);
-    let upstreams = open_upstreams((settings, config), redactor, engine.memory(), &state, audit.clone())?;
+    let upstreams = open_upstreams(settings, config, redactor, engine.memory(), &state, audit.clone())?;
     if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
         match http {
             None => roots.expect(),
@@ -131,7 +131,7 @@ async fn run(
     }
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
     let Assembly { service, telemetry, card, runs } =
-        assemble_with(settings, engine, (upstreams.as_ref(), audit), redactor, state, extensions)?;
+        assemble_with(settings, engine, upstreams.as_ref(), audit, redactor, state, extensions)?;
     following::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
         service.begin_starting();

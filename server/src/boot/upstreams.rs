@@ -41,7 +41,8 @@ pub(super) fn load_upstreams(settings: &Settings) -> Result<Option<UpstreamsConf
 
 /// Opens the upstreams of the upstreams file without starting them; `None` without such a file.
 pub(super) fn open_upstreams(
-    (settings, config): (&Settings, Option<UpstreamsConfig>),
+    settings: &Settings,
+    config: Option<UpstreamsConfig>,
     redactor: &Redactor,
     memory: Option<&MemoryBudget>,
     state: &ServerState,

@@ -211,10 +211,10 @@ fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
         tokens.push(NamedToken { name: "default".into(), token: Secret::new(token), is_operator: false });
     }
     if let Some(path) = values.path("http-auth-token-file") {
-        tokens.extend(read_tokens("http-auth-token-file", &path, ("default", false))?);
+        tokens.extend(read_tokens("http-auth-token-file", &path, "default", false)?);
     }
     if let Some(path) = values.path("http-operator-token-file") {
-        tokens.extend(read_tokens("http-operator-token-file", &path, ("operator", true))?);
+        tokens.extend(read_tokens("http-operator-token-file", &path, "operator", true)?);
     }
     for (at, token) in tokens.iter().enumerate() {
         if tokens[..at].iter().any(|other| other.name == token.name) {
@@ -229,7 +229,8 @@ fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
 fn read_tokens(
     flag: &str,
     path: &Path,
-    (unnamed, is_operator): (&str, bool),
+    unnamed: &str,
+    is_operator: bool,
 ) -> Result<Vec<NamedToken>, BootError> {
     let fail =
         |detail: &dyn std::fmt::Display| BootError::new(format!("--{flag} {}: {detail}", path.display()));

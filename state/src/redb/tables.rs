@@ -328,7 +328,8 @@ impl<'t> Tables<'t> {
         &mut self,
         kind: Kind,
         from: &str,
-        (looks, most): (usize, usize),
+        looks: usize,
+        most: usize,
         is_over: impl Fn(&Name, &Head) -> bool,
     ) -> Result<(Vec<Name>, Option<String>), StorageError> {
         let mut found = Vec::new();

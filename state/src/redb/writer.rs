@@ -232,7 +232,7 @@ impl Batch<'_, '_> {
         let (core, now) = (self.core, self.now);
         for (kind, from) in Kind::ALL.into_iter().zip(from) {
             let is_over = |name: &Name, head: &Head| is_over(core, name, head, now);
-            let (expired, next) = self.tables.expired(kind, from, (LOOKED_AT, SWEPT), is_over)?;
+            let (expired, next) = self.tables.expired(kind, from, LOOKED_AT, SWEPT, is_over)?;
             for name in expired {
                 self.remove(kind, &name)?;
             }

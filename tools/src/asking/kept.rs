@@ -41,7 +41,8 @@ impl Asks {
         evaluator: Arc<dyn Evaluator>,
         request: EvalRequest,
         caller: &Caller,
-        (round, suspended): (u32, Suspended),
+        round: u32,
+        suspended: Suspended,
         shaped: Shaped,
     ) -> Ran {
         let asked = &caller.context.asked;
@@ -56,7 +57,7 @@ impl Asks {
             info!(event = "program_kept", tool = caller.tool, round, questions = suspended.questions.len());
             return Ran::Waits(Box::new(suspended), caller.kept(round));
         }
-        Ran::Ended(self.send_off(evaluator, request, caller, (round, suspended), shaped).await)
+        Ran::Ended(self.send_off(evaluator, request, caller, round, suspended, shaped).await)
     }
 
     /// The answer of a call whose run waits. A client of the modern era that is asked in answers returns a handle of
@@ -68,7 +69,8 @@ impl Asks {
         run: &WaitingRun,
         shaper: &Shaper,
     ) -> ToolReply {
-        let caller = Caller::new(call, context, None);
+        let (tool, arguments) = call;
+        let caller = Caller::new(tool, arguments, context, None);
         match self.handle(&caller, run, run.round.max(1)).await {
             Some(reply) => reply,
             None => self.told(run, shaper, &[]),
@@ -99,13 +101,14 @@ impl Asks {
         &self,
         runs: &Arc<Runs>,
         caller: &Caller,
-        (id, retry): (&str, &Retry),
+        id: &str,
+        retry: &Retry,
         shaper: &Shaper,
     ) -> ToolReply {
         let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
         let answers = retry.responses.as_deref().unwrap_or("{}");
         let (began, page) = (time::now(), self.0.rules.page);
-        let taken = runs.answer_opened(&caller.principal, id, (answers, by), Some(page)).await;
+        let taken = runs.answer_opened(&caller.principal, id, answers, by, Some(page)).await;
         let took = match taken {
             Ok(took) => took,
             Err(why) => return why.reply(),
@@ -115,8 +118,8 @@ impl Asks {
             matches!(took, Receipt::Counted | Receipt::NotHere).then_some(*id)
         };
         let answered: Vec<QuestionId> = took.iter().filter_map(awaited).collect();
-        let whose = (&caller.principal, id);
-        let seen = match runs.wait_past(&answered, whose, page.saturating_sub(time::since(began))).await {
+        let left = page.saturating_sub(time::since(began));
+        let seen = match runs.wait_past(&answered, &caller.principal, id, left).await {
             Ok(Seen::Running(_)) => runs.wait(&caller.principal, id, runs.patience()).await,
             seen => seen,
         };
@@ -139,7 +142,7 @@ impl Asks {
         seed: &RunSeed,
         round: u32,
     ) -> Option<Arc<dyn Asker>> {
-        let mut caller = Caller::new((tool, None), context, None);
+        let mut caller = Caller::new(tool, None, context, None);
         caller.seed = Some(seed.clone());
         self.asker(&caller, round)
     }

@@ -69,7 +69,7 @@ impl Asks {
         if context.asked.line.is_none() && !keeps {
             return None;
         }
-        let mut caller = Caller::new((tool, None), context, long);
+        let mut caller = Caller::new(tool, None, context, long);
         if caller.context.asked.line.is_none() {
             // A client that is asked in answers cannot be asked here.
             caller.context.asked.modes = Elicitation::NONE;
@@ -113,7 +113,7 @@ impl Asker for CallAsker {
         let (asks, caller) = (self.asks.clone(), self.caller.clone());
         let screen = self.screen;
         async move {
-            match ask_all(asks, caller, line, (screen, leaves), shown, until).await {
+            match ask_all(asks, caller, line, screen, leaves, shown, until).await {
                 answers if answers.is_empty() && leaves => Verdict::Leave,
                 answers => Verdict::Answered(answers),
             }
@@ -157,7 +157,8 @@ async fn ask_all(
     asks: Asks,
     caller: Caller,
     line: ClientLine,
-    (screen, leaves): (Screen, bool),
+    screen: Screen,
+    leaves: bool,
     open: Vec<PendingQuestion>,
     until: Instant,
 ) -> Vec<(QuestionId, Answer)> {
@@ -207,8 +208,8 @@ async fn ask_one(
     let mut done = asks.done(caller, &open.question);
     let mut asked = TakenBack { line, pending: None };
     let counted = loop {
-        let shown = (&*open.question.message, &open.question.mode);
-        let params = screen.params(shown, open.fault.as_deref(), page.as_deref());
+        let question = &open.question;
+        let params = screen.params(&question.message, &question.mode, open.fault.as_deref(), page.as_deref());
         asked.pending = Some(line.request("elicitation/create", &params).ok()?);
         let reply = tokio::select! {
             biased;

@@ -43,8 +43,8 @@ impl Travel {
         let digest = arguments_digest(Some(arguments));
         let opened = self.states.open(state, self.bound(&digest)).ok()?;
         let Content { mut questions, carried, .. } = opened.content;
-        let answered = (Some(responses), &Visited::default());
-        take_responses(&mut questions, answered, &self.principal, self.clock.now());
+        let visited = Visited::default();
+        take_responses(&mut questions, Some(responses), &visited, &self.principal, self.clock.now());
         let Carried::Snapshot(snapshot) = carried else { return None };
         let answers =
             questions.into_iter().map(|asked| Some((asked.id, asked.answer?))).collect::<Option<_>>()?;

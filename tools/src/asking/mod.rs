@@ -104,7 +104,8 @@ struct Caller {
 
 impl Caller {
     fn new(
-        (tool, arguments): (&'static str, Option<&str>),
+        tool: &'static str,
+        arguments: Option<&str>,
         context: &CallContext,
         long: Option<&LongCall>,
     ) -> Caller {
@@ -189,12 +190,13 @@ impl Asks {
             let eval = evaluator.eval(request);
             return async move { Ran::Ended(shaped(eval.await)) }.boxed();
         }
-        let (asks, caller) = (self.clone(), Caller::new(call, context, long));
+        let (tool, arguments) = call;
+        let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context, long));
         let shaped: Shaped = Box::new(shaped);
         if let Some(retry) = asked.retry.clone() {
             if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
                 let (runs, id) = (runs.clone(), id.clone());
-                let answer = async move { asks.go_on_kept(&runs, &caller, (&id, &retry), &shaper).await };
+                let answer = async move { asks.go_on_kept(&runs, &caller, &id, &retry, &shaper).await };
                 return answer.map(Ran::Ended).boxed();
             }
             return async move { asks.go_on(evaluator, request, caller, &retry, shaped).await }.boxed();
@@ -205,7 +207,7 @@ impl Asks {
         async move {
             let outcome = eval.await;
             match outcome.suspended {
-                Some(suspended) => asks.leave(evaluator, again, &caller, (1, *suspended), shaped).await,
+                Some(suspended) => asks.leave(evaluator, again, &caller, 1, *suspended, shaped).await,
                 None => Ran::Ended(shaped(outcome)),
             }
         }

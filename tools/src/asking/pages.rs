@@ -28,10 +28,11 @@ impl Asks {
         prepare: impl FnOnce() -> Prepare,
     ) -> Option<Prepared> {
         let retry = context.asked.retry.clone()?;
-        let (asks, caller) = (self.clone(), Caller::new(call, context, None));
+        let (tool, arguments) = call;
+        let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context, None));
         if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
             let (runs, id) = (runs.clone(), id.clone());
-            let answer = async move { asks.go_on_kept(&runs, &caller, (&id, &retry), &shaper).await };
+            let answer = async move { asks.go_on_kept(&runs, &caller, &id, &retry, &shaper).await };
             return Some(Prepared::Free(answer.boxed()));
         }
         let pages = self.0.pages.as_ref().filter(|_| retry.visited.is_none())?;

@@ -30,8 +30,8 @@ impl Asks {
         let Opened { content, until, left } = &retry.state;
         let mut questions = content.questions.clone();
         let visited = retry.visited.clone().unwrap_or_default();
-        let answered = (retry.responses.as_deref(), &visited);
-        take_responses(&mut questions, answered, &caller.principal, self.0.clock.now());
+        let responses = retry.responses.as_deref();
+        take_responses(&mut questions, responses, &visited, &caller.principal, self.0.clock.now());
         // A client that no longer shows any questions cannot be asked again.
         if questions.iter().any(PendingQuestion::is_open) && caller.context.asked.modes.is_any() {
             let content = Content { questions, ..content.clone() };
@@ -73,8 +73,7 @@ impl Asks {
         }
         let ran = match outcome.suspended {
             Some(suspended) => {
-                let next = (content.round + 1, *suspended);
-                self.leave(evaluator, again, &caller, next, shaped).await
+                self.leave(evaluator, again, &caller, content.round + 1, *suspended, shaped).await
             }
             None => Ran::Ended(shaped(outcome)),
         };
@@ -121,7 +120,8 @@ impl Asks {
 /// Takes the answers of a client, and the results of pages. Answers to unknown or answered questions are ignored.
 pub(super) fn take_responses(
     questions: &mut [PendingQuestion],
-    (responses, visited): (Option<&str>, &Visited),
+    responses: Option<&str>,
+    visited: &Visited,
     principal: &Principal,
     at_ms: u64,
 ) {

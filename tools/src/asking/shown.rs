@@ -43,7 +43,8 @@ impl Screen {
     /// that is notified when its user is done there (handshake era).
     pub(super) fn params(
         self,
-        (message, mode): (&str, &Mode),
+        message: &str,
+        mode: &Mode,
         fault: Option<&str>,
         page: Option<&str>,
     ) -> String {
@@ -72,7 +73,7 @@ impl Screen {
     pub(super) fn requests<'q>(self, open: impl Iterator<Item = (&'q PendingQuestion, Mode)>) -> String {
         object_text(|requests| {
             for (open, mode) in open {
-                let params = self.params((&open.question.message, &mode), open.fault.as_deref(), None);
+                let params = self.params(&open.question.message, &mode, open.fault.as_deref(), None);
                 let request = object_text(|request| {
                     request.string("method", "elicitation/create");
                     request.raw("params", &params);

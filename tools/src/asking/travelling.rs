@@ -23,7 +23,8 @@ impl Asks {
         evaluator: Arc<dyn Evaluator>,
         request: EvalRequest,
         caller: &Caller,
-        (round, suspended): (u32, Suspended),
+        round: u32,
+        suspended: Suspended,
         shaped: Shaped,
     ) -> ToolReply {
         let carried = Carried::Snapshot(suspended.snapshot.clone());

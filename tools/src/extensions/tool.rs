@@ -99,7 +99,7 @@ impl Tool for ExtensionTool {
         let wait = wait.as_deref().and_then(|text| Raw::parse(text).ok());
         // With a time that the operator does not allow, the call waits until its program ends.
         let long_call = wait.and_then(|wait| {
-            long::begin(options.runs.as_ref(), (Some(wait), context), &mut request).ok().flatten()
+            long::begin(options.runs.as_ref(), Some(wait), context, &mut request).ok().flatten()
         });
         let (shaper, shaped) = (options.shaper, self.shaped(request.program.clone()));
         let work = match &options.asks {
@@ -119,13 +119,7 @@ impl Tool for ExtensionTool {
         };
         let told: long::WhenWaiting =
             Box::new(move |run: WaitingRun| async move { waiting(&shaper, &run, None, &[]) }.boxed());
-        long::prepared(
-            long_call,
-            self.name,
-            (&context.owner.principal, &context.permit),
-            (shaper, || told),
-            work,
-        )
+        long::prepared(long_call, self.name, &context.owner.principal, &context.permit, shaper, || told, work)
     }
 
     fn dialect(&self) -> Option<&dyn QuestionDialect> {

@@ -189,7 +189,7 @@ impl Tool for LispEval {
             Err(message) => return refused(message),
         };
         let mut request = self.request(arguments, context);
-        let long_call = match long::begin(self.options.runs.as_ref(), (given, context), &mut request) {
+        let long_call = match long::begin(self.options.runs.as_ref(), given, context, &mut request) {
             Ok(long_call) => long_call,
             Err(message) => return refused(message),
         };
@@ -207,7 +207,7 @@ impl Tool for LispEval {
             }
         };
         let waiting = || self.when_waiting(given, context, shaper);
-        long::prepared(long_call, NAME, (&context.owner.principal, &context.permit), (shaper, waiting), work)
+        long::prepared(long_call, NAME, &context.owner.principal, &context.permit, shaper, waiting, work)
     }
 
     fn busy(&self, full: Full) -> ToolReply {

@@ -42,7 +42,8 @@ impl Long {
 /// The message that `wait_ms` is invalid.
 pub(super) fn begin(
     runs: Option<&Arc<Runs>>,
-    (arguments, context): (Option<Raw<'_>>, &CallContext),
+    arguments: Option<Raw<'_>>,
+    context: &CallContext,
     request: &mut EvalRequest,
 ) -> Result<Option<Long>, String> {
     let Some(runs) = runs else { return Ok(None) };
@@ -66,8 +67,10 @@ pub(super) type WhenWaiting = Box<dyn FnOnce(WaitingRun) -> BoxFuture<'static, T
 pub(super) fn prepared(
     long: Option<Long>,
     tool: &'static str,
-    (principal, loan): (&Principal, &PermitLoan),
-    (shaper, waiting): (Shaper, impl FnOnce() -> WhenWaiting),
+    principal: &Principal,
+    loan: &PermitLoan,
+    shaper: Shaper,
+    waiting: impl FnOnce() -> WhenWaiting,
     work: BoxFuture<'static, Ran>,
 ) -> Prepared {
     let Some(Long { runs, call, takes_tasks }) = long else {

@@ -25,9 +25,9 @@ fn runs() -> Arc<Runs> {
         max_per_owner: 8,
         max_bytes_per_owner: 1 << 20,
     };
-    let others = (engine, ConcurrencyLimiter::new(CallLimits::shared(4)));
+    let limiter = ConcurrencyLimiter::new(CallLimits::shared(4));
     let (state, ordinary) = (ServerState::none(), Duration::from_secs(1));
-    Runs::new(settings, ordinary, &state, StoreLimits::default(), others, Redactor::new())
+    Runs::new(settings, ordinary, &state, StoreLimits::default(), engine, limiter, Redactor::new())
 }
 
 fn suspension() -> Ran {

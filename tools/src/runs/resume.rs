@@ -57,7 +57,7 @@ impl Tool for Resume {
                 let by = AnsweredBy { channel: Channel::Model, name: Some(principal.shared_name()) };
                 let began = time::now();
                 let page = wait.min(runs.settings().page_wait);
-                let took = runs.answer_opened(&principal, &id, (&answers, by), Some(page)).await;
+                let took = runs.answer_opened(&principal, &id, &answers, by, Some(page)).await;
                 wait = wait.saturating_sub(time::since(began));
                 match took {
                     Ok(took) => {
@@ -69,7 +69,7 @@ impl Tool for Resume {
                     Err(why) => return why.reply(),
                 }
             }
-            told(&options, &shaper, runs.wait_past(&counted, (&principal, &id), wait).await, &notes)
+            told(&options, &shaper, runs.wait_past(&counted, &principal, &id, wait).await, &notes)
         };
         Prepared::Free(work.boxed())
     }

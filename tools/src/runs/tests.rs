@@ -75,7 +75,8 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
         ordinary,
         &state,
         StoreLimits::default(),
-        (engine.clone(), limiter),
+        engine.clone(),
+        limiter,
         Redactor::new(),
     );
     let options = EvalOptions {

@@ -52,22 +52,24 @@ impl Eval {
         given.heed_unknown(&["session_id", "program", "code", "context", "output_schema", "signature"])?;
         let id = given.session_id()?;
         let mut request = self.request(&given, arguments, context)?;
-        let long_call = long::begin(self.options.runs.as_ref(), (arguments, context), &mut request)?;
+        let long_call = long::begin(self.options.runs.as_ref(), arguments, context, &mut request)?;
         let asks = self.options.asks.as_ref();
         let about = long_call.as_ref().map(long::Long::call);
         request.asker = asks.and_then(|asks| asks.asker_here("lisp_session_eval", context, about));
         let principal = &context.owner.principal;
         if self.directory.stored.is_some() {
             let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
-            let whose = (id, context.owner.clone());
-            let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
+            let (directory, owner) = (self.directory.clone(), context.owner.clone());
+            let work = super::stored::run(directory, options, shaper, id, owner, request);
             let work = work.map(Ran::Ended).boxed();
-            let shaping = (shaper, || self.when_waiting(shaper));
+            let (loan, waiting) = (&context.permit, || self.when_waiting(shaper));
             return Ok(long::prepared(
                 long_call,
                 "lisp_session_eval",
-                (principal, &context.permit),
-                shaping,
+                principal,
+                loan,
+                shaper,
+                waiting,
                 work,
             ));
         }
@@ -82,8 +84,8 @@ impl Eval {
         };
         let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
         let work = run(self.directory.clone(), options, shaper, reservation, request).map(Ran::Ended).boxed();
-        let shaping = (shaper, || self.when_waiting(shaper));
-        Ok(long::prepared(long_call, "lisp_session_eval", (principal, &context.permit), shaping, work))
+        let (loan, waiting) = (&context.permit, || self.when_waiting(shaper));
+        Ok(long::prepared(long_call, "lisp_session_eval", principal, loan, shaper, waiting, work))
     }
 
     /// The answer of a call whose run waits: its session stays busy.

@@ -90,7 +90,7 @@ impl Inspect {
                     Ok((record, values, running)) => {
                         let id: Arc<str> = id.into();
                         let summary = record.summary_of(&id, &directory.redactor, running);
-                        told(&directory, (&id, &summary), (&record, &values), view, profile)
+                        told(&directory, &id, &summary, &record, &values, view, profile)
                     }
                 }
             };
@@ -125,7 +125,7 @@ async fn look(
     let Some(values) = values.await else { return Refusal::Closed.reply(&id) };
     let shown = directory.with(&id, &owner, |id, record| {
         let summary = record.summary(id, &directory.redactor);
-        told(&directory, (id, &summary), (record, &values), view, profile)
+        told(&directory, id, &summary, record, &values, view, profile)
     });
     shown.unwrap_or_else(|refusal| refusal.reply(&id))
 }
@@ -133,8 +133,10 @@ async fn look(
 /// The answer to a look at the session of this id and summary.
 fn told(
     directory: &Directory,
-    (id, summary): (&Arc<str>, &str),
-    (record, values): (&Record, &Values),
+    id: &Arc<str>,
+    summary: &str,
+    record: &Record,
+    values: &Values,
     view: View,
     profile: Profile,
 ) -> ToolReply {

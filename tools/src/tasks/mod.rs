@@ -61,7 +61,7 @@ impl TaskDesk for Desk {
         async move {
             let by = AnsweredBy { channel: Channel::Client, name: Some(asking.principal.shared_name()) };
             // When a client reports that its user has opened a page, the page is checked at once.
-            let took = runs.answer_opened(&asking.principal, &id, (&responses, by), None).await;
+            let took = runs.answer_opened(&asking.principal, &id, &responses, by, None).await;
             let took = took.map_err(|why| NotTaken::Task(no_task(why)))?;
             match took.iter().find(|(_, took)| *took == Receipt::NoAnswer) {
                 Some((id, _)) => Err(NotTaken::Response(id.to_string())),

@@ -48,7 +48,7 @@ pub(super) fn step(
     };
     seen.principal = Some(caller.principal.clone());
     if console_runs::is_path(path) {
-        return Some(console_runs::step(endpoint, caller, (method, path, uri.query()), headers, body));
+        return Some(console_runs::step(endpoint, caller, method, path, uri.query(), headers, body));
     }
     if !is_read(method) {
         return Some(Step::Ready(answer::method_not_allowed("GET, HEAD")));

@@ -72,7 +72,9 @@ struct Sent<'s> {
 pub(super) fn step(
     endpoint: &Arc<Endpoint>,
     caller: &Caller,
-    (method, path, query): (&Method, &str, Option<&str>),
+    method: &Method,
+    path: &str,
+    query: Option<&str>,
     headers: &Headers<'_>,
     body: Incoming,
 ) -> Step {
@@ -125,7 +127,7 @@ pub(super) fn step(
             Ok(received) => received,
             Err(refusal) => return *refusal,
         };
-        match act(&runs, &caller, (&run_id, work), received.bytes()).await {
+        match act(&runs, &caller, &run_id, work, received.bytes()).await {
             Ok(answer) | Err(answer) => answer,
         }
     };
@@ -151,7 +153,8 @@ async fn looked_at(runs: &Arc<Runs>, caller: &Caller, run_id: &str, id: Question
 async fn act(
     runs: &Arc<Runs>,
     caller: &Caller,
-    (run_id, work): (&str, Work),
+    run_id: &str,
+    work: Work,
     body: &[u8],
 ) -> Result<Answer, Answer> {
     let sent: Sent<'_> = serde_json::from_slice(body).map_err(|error| {

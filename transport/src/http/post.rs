@@ -75,7 +75,7 @@ impl Waiting {
             },
         };
         let outcome = if received.bytes().len() > AT_ONCE {
-            read_apart(endpoint, caller, (headers, said_modern), received, seen).await
+            read_apart(endpoint, caller, headers, said_modern, received, seen).await
         } else {
             let principal = caller.principal.shared_name();
             let _turn = match is_large(&received) {
@@ -192,7 +192,8 @@ async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread>
 async fn read_apart(
     endpoint: &Arc<Endpoint>,
     caller: Caller,
-    (headers, said_modern): (&HeaderMap, bool),
+    headers: &HeaderMap,
+    said_modern: bool,
     received: Received,
     seen: &mut Seen,
 ) -> Outcome {

@@ -206,16 +206,14 @@ fn step(
         path => match probe(&parts.method, path, &endpoint.instance, || endpoint.readiness()) {
             Some((status, body)) => answer::json(status, body),
             None => {
-                let request = (&parts.method, &parts.uri);
-                if let Some(step) = sign_in::step(endpoint, peer, authority(), request, headers, seen) {
+                let (method, uri) = (&parts.method, &parts.uri);
+                if let Some(step) = sign_in::step(endpoint, peer, authority(), method, uri, headers, seen) {
                     return step;
                 }
-                let request = (&parts.method, path);
                 if webhook::is_path(endpoint, path) {
-                    return webhook::step(endpoint, peer, authority(), request, (headers, body));
+                    return webhook::step(endpoint, peer, authority(), method, path, headers, body);
                 }
-                let request = (&parts.method, &parts.uri);
-                match console::step(endpoint, peer, authority(), request, (headers, body), seen) {
+                match console::step(endpoint, peer, authority(), (method, uri), (headers, body), seen) {
                     Some(step) => return step,
                     None => answer::not_found(&endpoint.path),
                 }

@@ -235,21 +235,22 @@ impl Sessions {
     ) -> Result<Arc<Session>, NoSession> {
         if let Some(sealed) = &self.sealed {
             let id = sealed.make(principal, revision, client).ok_or(NoSession::NoEntropy)?;
-            return self.open_as(id.into(), principal, (revision, client), true, Duration::ZERO);
+            return self.open_as(id.into(), principal, revision, client, true, Duration::ZERO);
         }
         let id = match is_all {
             true => random_text::<16>().map(|random| Facts { revision, client }.id(&random)),
             false => random_text::<24>().map(|random| format!("mcp_{random}")),
         };
         let id = id.ok_or(NoSession::NoEntropy)?.into();
-        self.open_as(id, principal, (revision, client), is_all, Duration::ZERO)
+        self.open_as(id, principal, revision, client, is_all, Duration::ZERO)
     }
 
     fn open_as(
         &self,
         id: Arc<str>,
         principal: &Principal,
-        (revision, client): (Revision, ClientFacts),
+        revision: Revision,
+        client: ClientFacts,
         is_portable: bool,
         age: Duration,
     ) -> Result<Arc<Session>, NoSession> {
@@ -334,14 +335,14 @@ impl Sessions {
             if told.age >= self.limits.ttl {
                 return Ok(None);
             }
-            let session = self.open_as(id.into(), principal, (told.revision, told.client), true, told.age)?;
+            let session = self.open_as(id.into(), principal, told.revision, told.client, true, told.age)?;
             if let Some(ends) = &self.ends {
                 ends.check(id, principal, self);
             }
             return Ok(Some(session).filter(|session| session.principal == *principal));
         }
         let Some(Facts { revision, client }) = Facts::of(id) else { return Ok(None) };
-        let session = self.open_as(id.into(), principal, (revision, client), true, Duration::ZERO)?;
+        let session = self.open_as(id.into(), principal, revision, client, true, Duration::ZERO)?;
         Ok(Some(session).filter(|session| session.principal == *principal))
     }
 

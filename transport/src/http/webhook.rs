@@ -32,8 +32,10 @@ pub(super) fn step(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
-    (method, path): (&Method, &str),
-    (headers, body): (&Headers<'_>, Incoming),
+    method: &Method,
+    path: &str,
+    headers: &Headers<'_>,
+    body: Incoming,
 ) -> Step {
     let sources = &endpoint.telemetry.sources;
     let (Some(webhook), Some(runs), Some((run_id, question))) =
@@ -64,8 +66,7 @@ pub(super) fn step(
             Ok(received) => received,
             Err(refusal) => return *refusal,
         };
-        let asked = (run_id.as_str(), question.as_str());
-        let taken = webhook.take(&runs, asked, signature.as_ref(), received.bytes()).await;
+        let taken = webhook.take(&runs, &run_id, &question, signature.as_ref(), received.bytes()).await;
         answered(&endpoint, peer, taken)
     };
     Step::Waiting(Box::new(Waiting::Work(Box::pin(work))))

@@ -255,7 +255,8 @@ impl HttpConfig {
 
     pub(super) fn parse(
         fields: &Fields<'_>,
-        (env, store): (&ProcessEnv, &CredentialStore),
+        env: &ProcessEnv,
+        store: &CredentialStore,
         base_dir: Option<&Path>,
         old_stream: bool,
         resolved: &mut Vec<Secret>,
@@ -360,7 +361,8 @@ pub struct OpenApiConfig {
 impl OpenApiConfig {
     pub(super) fn parse(
         fields: &Fields<'_>,
-        (env, store): (&ProcessEnv, &CredentialStore),
+        env: &ProcessEnv,
+        store: &CredentialStore,
         base_dir: Option<&Path>,
         resolved: &mut Vec<Secret>,
         warnings: &mut Vec<ConfigWarning>,

@@ -257,12 +257,14 @@ fn transport(
                 Ok(Transport::Stdio(entry))
             }
             "mcp_http" | "mcp_sse" => {
-                let (sources, old) = ((env, context.store), word == "mcp_sse");
-                Ok(Transport::Http(HttpConfig::parse(fields, sources, base_dir, old, resolved)?))
+                let old = word == "mcp_sse";
+                Ok(Transport::Http(HttpConfig::parse(fields, env, context.store, base_dir, old, resolved)?))
             }
             "openapi" => {
-                let sources = (env, context.store);
-                Ok(Transport::OpenApi(OpenApiConfig::parse(fields, sources, base_dir, resolved, warnings)?))
+                let store = context.store;
+                Ok(Transport::OpenApi(OpenApiConfig::parse(
+                    fields, env, store, base_dir, resolved, warnings,
+                )?))
             }
             "stdio" | "http" => {
                 Err(fields.error(format_args!("uses old transport {word:?}; use mcp_stdio or mcp_http")))

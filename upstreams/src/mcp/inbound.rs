@@ -150,7 +150,9 @@ impl Inbound {
     pub(super) fn answer(
         self: &Arc<Self>,
         era: Era,
-        (method, id, params): (&str, &str, Option<&str>),
+        method: &str,
+        id: &str,
+        params: Option<&str>,
         link: Link<'_>,
     ) -> Option<Answer> {
         Some(match method {
@@ -573,7 +575,9 @@ pub(super) mod tests {
     fn requests_that_were_not_offered_are_unknown() {
         let answer = |inbound: &Arc<Inbound>, method: &str| match inbound.answer(
             Era::Handshake,
-            (method, "\"7\"", None),
+            method,
+            "\"7\"",
+            None,
             Link::Session,
         ) {
             Some(MaybeReady::Ready(answer)) => String::from_utf8(answer).unwrap(),
@@ -584,7 +588,7 @@ pub(super) mod tests {
             assert!(answer(&inbound(), method).contains("-32601"), "{method}");
         }
         let asks = inbound_that_asks();
-        let modern = asks.answer(Era::Modern, ("elicitation/create", "1", None), Link::Session);
+        let modern = asks.answer(Era::Modern, "elicitation/create", "1", None, Link::Session);
         assert!(
             matches!(modern, Some(MaybeReady::Ready(answer)) if String::from_utf8_lossy(&answer).contains("-32601"))
         );

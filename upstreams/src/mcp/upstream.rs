@@ -137,7 +137,7 @@ impl<T: Transport> McpUpstream<T> {
         let current = || self.lifecycle.current();
         let (connection, slot) = self
             .slots
-            .enter((&call.limits, call.caller.asking), T::NAME, current, |patience| self.connect(patience))
+            .enter(&call.limits, call.caller.asking, T::NAME, current, |patience| self.connect(patience))
             .await?;
         let reply = self.transport.call(&self.lifecycle, &connection, call).await;
         slot.note(&reply);
@@ -154,7 +154,7 @@ impl<T: Transport> McpUpstream<T> {
         let current = || self.lifecycle.current();
         let (connection, slot) = self
             .slots
-            .enter((&query.limits, None), T::NAME, current, |patience| self.connect(patience))
+            .enter(&query.limits, None, T::NAME, current, |patience| self.connect(patience))
             .await?;
         let answer = self.transport.query(&self.lifecycle, &connection, query).await;
         slot.note(&answer);

@@ -153,7 +153,8 @@ impl<H: HttpGet> OpenApiUpstream<H> {
     pub fn new(
         config: &UpstreamConfig,
         entry: &OpenApiConfig,
-        (credentials, sign_in): (Arc<CredentialStore>, Option<Arc<SignIn>>),
+        credentials: Arc<CredentialStore>,
+        sign_in: Option<Arc<SignIn>>,
         http: H,
         owner: Handle,
     ) -> Result<Self, CallFault> {
@@ -201,7 +202,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
         let current = || self.lifecycle.current();
         let (api, slot) =
-            self.slots.enter((&call.limits, None), "openapi", current, |patience| self.api(patience)).await?;
+            self.slots.enter(&call.limits, None, "openapi", current, |patience| self.api(patience)).await?;
         let Some(operation) = api.operations.get(call.tool) else {
             return Err(CallFault::upstream_error(format!("unknown tool {}", call.tool)));
         };
@@ -284,7 +285,7 @@ impl<H: HttpGet> Service<H> {
             Api::compile(&Document::fetched(answer.status, &answer.body)?, &entry)
         });
         let remedy = |place: &str| format!("if the document is there, write \"schema_url\": \"{place}\"");
-        compiled.await.map_err(|fault| explain_moved(fault, (url, moved.as_deref()), remedy))
+        compiled.await.map_err(|fault| explain_moved(fault, url, moved.as_deref(), remedy))
     }
 
     async fn call(&self, operation: &Operation, call: Call<'_>) -> Result<CallReply, CallFault> {
@@ -298,7 +299,7 @@ impl<H: HttpGet> Service<H> {
             Ok(answer) => decode(answer.status, answer.body).map_err(|fault| {
                 let fault = explain(fault, &url, &self.entry.auth, answer.retry_after.as_ref());
                 let remedy = |_: &str| "if the service has moved there, change its base_url".to_owned();
-                explain_moved(fault, (&url, answer.moved_to.as_deref()), remedy)
+                explain_moved(fault, &url, answer.moved_to.as_deref(), remedy)
             }),
             Err(GetFault::TooLarge { received }) => Err(too_large(cap).with_bytes(received)),
             Err(GetFault::Failed(fault)) => Err(fault),
@@ -309,12 +310,13 @@ impl<H: HttpGet> Service<H> {
 /// The fault of a redirect, with where it points.
 fn explain_moved(
     fault: CallFault,
-    (url, moved): (&Url, Option<&str>),
+    url: &Url,
+    moved: Option<&str>,
     remedy: impl FnOnce(&str) -> String,
 ) -> CallFault {
     match moved {
         Some(place) => {
-            explain_redirect(fault, (url, place), remedy, "Redirects of a REST service are not followed.")
+            explain_redirect(fault, url, place, remedy, "Redirects of a REST service are not followed.")
         }
         None => fault,
     }
@@ -442,7 +444,7 @@ mod tests {
         let config = UpstreamsConfig::from_value(&file, &options).unwrap();
         let Transport::OpenApi(entry) = &config.upstreams[0].transport else { panic!("openapi") };
         let credentials = Arc::new(config.credentials.clone());
-        OpenApiUpstream::new(&config.upstreams[0], entry, (credentials, None), http, Handle::current())
+        OpenApiUpstream::new(&config.upstreams[0], entry, credentials, None, http, Handle::current())
     }
 
     async fn call(

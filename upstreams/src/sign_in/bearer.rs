@@ -316,7 +316,7 @@ impl SignIn {
     async fn bind_by_discovery(&self) -> Result<Binding, SignInError> {
         let challenge = self.site.probe().await;
         let discovered = self.site.discover(challenge.as_ref(), None, false).await?;
-        let (client, _) = self.site.client(&discovered.server, &[], None, (&self.principal, None)).await?;
+        let (client, _) = self.site.client(&discovered.server, &[], None, &self.principal, None).await?;
         let binding = Binding {
             upstream: self.site.name.to_string(),
             issuer: discovered.server.issuer.clone(),

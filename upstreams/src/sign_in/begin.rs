@@ -107,7 +107,7 @@ impl Site {
         };
         let first = first.parameter();
         let (client, is_new) =
-            self.client(&discovered.server, redirect_uris, first, (principal, signed_in.as_ref())).await?;
+            self.client(&discovered.server, redirect_uris, first, principal, signed_in.as_ref()).await?;
         let binding = Binding {
             upstream: self.name.to_string(),
             issuer: discovered.server.issuer.clone(),

@@ -321,7 +321,8 @@ impl Site {
         server: &ServerMetadata,
         redirect_uris: &[String],
         scope: Option<String>,
-        (principal, signed_in): (&str, Option<&Binding>),
+        principal: &str,
+        signed_in: Option<&Binding>,
     ) -> Result<(Client, bool), SignInError> {
         let setting = self.setting(signed_in, redirect_uris)?;
         let key = RecordKey::client(&server.issuer, redirect_uris.iter().map(String::as_str));

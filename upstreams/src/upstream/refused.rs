@@ -103,7 +103,8 @@ pub(crate) fn moved_to(status: StatusCode, headers: &HeaderMap) -> Option<String
 /// are followed.
 pub(crate) fn explain_redirect(
     fault: CallFault,
-    (url, location): (&Url, &str),
+    url: &Url,
+    location: &str,
     remedy: impl FnOnce(&str) -> String,
     rule: &str,
 ) -> CallFault {

@@ -201,7 +201,8 @@ impl Slots {
     /// `asking`: where the call asks, if it may.
     pub(crate) async fn enter<C, F>(
         &self,
-        (limits, asking): (&CallLimits, Option<&Arc<Asking>>),
+        limits: &CallLimits,
+        asking: Option<&Arc<Asking>>,
         transport: &str,
         current: impl FnOnce() -> Option<C>,
         connect: impl FnOnce(Option<Duration>) -> F,
@@ -245,24 +246,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_full_house_is_waited_for_until_the_deadline() {
         let slots = Slots::new(1);
-        let (_, slot) =
-            slots.enter((&limits(1000), None), "x", || Some(1), |_| async { Ok(2) }).await.unwrap();
+        let (_, slot) = slots.enter(&limits(1000), None, "x", || Some(1), |_| async { Ok(2) }).await.unwrap();
         assert_eq!(slots.in_flight(), 1);
-        let late =
-            slots.enter((&limits(1000), None), "x", || Some(1), |_| async { Ok(2) }).await.unwrap_err();
+        let late = slots.enter(&limits(1000), None, "x", || Some(1), |_| async { Ok(2) }).await.unwrap_err();
         assert_eq!(late.to_string(), "timeout: x call timed out before it could be sent");
         drop(slot);
         let (connection, _slot) =
-            slots.enter((&limits(1), None), "x", || None, |_| async { Ok(2) }).await.unwrap();
+            slots.enter(&limits(1), None, "x", || None, |_| async { Ok(2) }).await.unwrap();
         assert_eq!((connection, slots.in_flight()), (2, 1), "no live connection: one is made");
         slots.close();
-        let closed = slots.enter((&limits(1), None), "x", || Some(1), |_| async { Ok(2) }).await.unwrap_err();
+        let closed = slots.enter(&limits(1), None, "x", || Some(1), |_| async { Ok(2) }).await.unwrap_err();
         assert_eq!(closed.message, "the upstream has been shut down");
     }
 
     async fn entered<'s>(slots: &'s Slots, asking: &Arc<Asking>) -> Slot<'s> {
         let limits = limits(60_000);
-        let entered = slots.enter((&limits, Some(asking)), "x", || Some(()), |_| async { Ok(()) });
+        let entered = slots.enter(&limits, Some(asking), "x", || Some(()), |_| async { Ok(()) });
         entered.await.unwrap().1
     }
 

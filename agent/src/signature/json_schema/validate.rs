@@ -187,7 +187,7 @@ impl<'s> Check<'s> {
 
     fn texts(&mut self, map: &'s Map, text: &str, path: &Path<'s>, out: &mut Mismatches) {
         if map.contains_key("minLength") || map.contains_key("maxLength") {
-            sizes(map, ("minLength", "maxLength"), text.chars().count(), "characters", path, out);
+            sizes(map, "minLength", "maxLength", text.chars().count(), "characters", path, out);
         }
         if let Some(pattern) = map.get("pattern").and_then(Json::as_str)
             && !self.matches(pattern, text)
@@ -215,7 +215,7 @@ impl<'s> Check<'s> {
     }
 
     fn items(&mut self, map: &'s Map, items: &[Json], path: &mut Path<'s>, out: &mut Mismatches) {
-        sizes(map, ("minItems", "maxItems"), items.len(), "items", path, out);
+        sizes(map, "minItems", "maxItems", items.len(), "items", path, out);
         let first = members(map, "prefixItems");
         for (at, item) in items.iter().enumerate() {
             if let Some(schema) = first.get(at).or_else(|| map.get("items")) {
@@ -250,7 +250,7 @@ impl<'s> Check<'s> {
         path: &mut Path<'s>,
         out: &mut Mismatches,
     ) {
-        sizes(map, ("minProperties", "maxProperties"), fields.len(), "fields", path, out);
+        sizes(map, "minProperties", "maxProperties", fields.len(), "fields", path, out);
         for name in members(map, "required").iter().filter_map(Json::as_str) {
             if !fields.contains_key(name) {
                 path.push(name.into());
@@ -449,14 +449,7 @@ fn is_multiple(number: &Number, step: &Number, value: f64) -> bool {
     }
 }
 
-fn sizes(
-    map: &Map,
-    (least, most): (&str, &str),
-    size: usize,
-    what: &str,
-    path: &Path<'_>,
-    out: &mut Mismatches,
-) {
+fn sizes(map: &Map, least: &str, most: &str, size: usize, what: &str, path: &Path<'_>, out: &mut Mismatches) {
     let bound = |key: &str| map.get(key).and_then(Json::as_u64);
     if let Some(limit) = bound(least).filter(|limit| (size as u64) < *limit) {
         out.add(path, &format!("expected at least {limit} {what}, got {size}"));

@@ -336,7 +336,8 @@ impl<'a> Features<'a> {
         &self,
         kind: Kind,
         subject: &str,
-        (argument, value): (&str, &str),
+        argument: &str,
+        value: &str,
         context: &[u8],
         limits: CallLimits,
     ) -> Result<(Vec<Value>, bool), CallFault> {

@@ -63,8 +63,8 @@ async fn content(
         false => (Kind::Resource, "resources/read", read_params(&request.subject)),
     };
     let recorded = params.as_bytes();
-    let names = (request.server.as_str(), method);
-    let attempt = Attempt::new(aggregator, run, names, Some(&member.config), recorded).await;
+    let server = request.server.as_str();
+    let attempt = Attempt::new(aggregator, run, server, method, Some(&member.config), recorded).await;
     let mut began = time::now();
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(recorded, None, cap_exhausted(run, aggregator.limits.max_calls));
@@ -205,7 +205,7 @@ async fn found(
             };
             let (argument, value) = (argument.as_str(), value.as_str());
             let context = &request.arguments;
-            let asked = features.complete(kind, &request.subject, (argument, value), context, limits).await;
+            let asked = features.complete(kind, &request.subject, argument, value, context, limits).await;
             let (values, more) = asked.map_err(faulty)?;
             (values, more, features.offers().completions, "completions")
         }

@@ -49,7 +49,8 @@ pub(super) fn tools(
     aggregator: &Arc<Aggregator>,
     choice: &Choice<'_>,
     limits: Limits,
-    (screen, asker): (&Arc<Screen>, Option<&Arc<dyn Asker>>),
+    screen: &Arc<Screen>,
+    asker: Option<&Arc<dyn Asker>>,
 ) -> Result<Vec<(String, ToolSpec)>, String> {
     let catalog = aggregator.catalog();
     let mut chosen: BTreeMap<String, (&ServerEntry, &ToolEntry)> = BTreeMap::new();

@@ -196,7 +196,7 @@ impl Host {
         let limits = native::Limits { timeout, max_bytes, binary_bytes };
         self.asker = questions::at_terminal(upstreams.redactor())
             .map(|person| Arc::new(Settled { person, screen: self.screen.clone() }) as Arc<dyn Asker>);
-        self.tools = native::tools(upstreams, &choice, limits, (&self.screen, self.asker.as_ref()))?;
+        self.tools = native::tools(upstreams, &choice, limits, &self.screen, self.asker.as_ref())?;
         // The handler's own limit comes first, and its message says more. A person has no time limit.
         self.settings.tool_timeout = match self.asker {
             Some(_) => A_DAY,

@@ -103,7 +103,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     let engine = Engine::start(EngineOptions::default()).map_err(|error| error.to_string())?;
     let (limits, max_calls) = (Limits::aggregator(), AggregatorLimits::default().max_calls);
     let servers = sentence_of(aggregator.upstreams().map(|(config, _)| config.name.as_str()));
-    let room = catalog_room(Profile::Debug, (&servers, max_calls), limits.timeout, false);
+    let room = catalog_room(Profile::Debug, &servers, max_calls, limits.timeout, false);
     let catalog = describe(&aggregator.advertised(), CatalogMode::Auto, 0, room).short;
     let options = EvalOptions {
         limits,

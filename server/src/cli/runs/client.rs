@@ -83,7 +83,7 @@ impl Client {
     /// # Errors
     /// As [`Client::get`].
     pub(super) async fn get_with(&self, path: &str, query: Option<&str>) -> Result<Value, String> {
-        self.request(Method::GET, (path, query), Bytes::new()).await
+        self.request(Method::GET, path, query, Bytes::new()).await
     }
 
     /// Sends `body` to `path`.
@@ -91,14 +91,15 @@ impl Client {
     /// # Errors
     /// As [`Client::get`].
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
-        self.request(Method::POST, (path, None), body.to_string().into()).await
+        self.request(Method::POST, path, None, body.to_string().into()).await
     }
 
     #[expect(clippy::disallowed_methods, reason = "entry point: Client.request")]
     async fn request(
         &self,
         method: Method,
-        (path, query): (&str, Option<&str>),
+        path: &str,
+        query: Option<&str>,
         body: Bytes,
     ) -> Result<Value, String> {
         let mut url = self.server.clone();

@@ -31,7 +31,8 @@ pub(in super::super) async fn run(
     directory: Arc<Directory>,
     options: Arc<EvalOptions>,
     shaper: Shaper,
-    (id, owner): (String, Owner),
+    id: String,
+    owner: Owner,
     request: EvalRequest,
 ) -> ToolReply {
     let asked = Asked::of(&request);

@@ -62,7 +62,8 @@ impl Here {
         id: &Arc<str>,
         owner: &Owner,
         version: u64,
-        (about, memory_bytes): (Bytes, u64),
+        about: Bytes,
+        memory_bytes: u64,
     ) -> Vec<Arc<str>> {
         let mut inner = self.lock();
         inner.uses += 1;

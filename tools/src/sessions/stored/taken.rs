@@ -224,7 +224,8 @@ impl Taken {
                     &self.id,
                     &self.owner,
                     self.version + 1,
-                    (bytes_of(record).into(), record.memory_bytes),
+                    bytes_of(record).into(),
+                    record.memory_bytes,
                 );
                 dropped.iter().for_each(|id| directory.engine.drop_saved(id));
                 Ok(())
@@ -249,7 +250,8 @@ impl Taken {
             &self.id,
             &self.owner,
             self.version,
-            (bytes_of(record).into(), record.memory_bytes),
+            bytes_of(record).into(),
+            record.memory_bytes,
         );
         dropped.iter().for_each(|id| self.directory.engine.drop_saved(id));
         self.give_back_unread().await;

@@ -64,7 +64,8 @@ pub(super) fn step(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
-    (method, uri): (&Method, &Uri),
+    method: &Method,
+    uri: &Uri,
     headers: &Headers<'_>,
     seen: &mut Seen,
 ) -> Option<Step> {

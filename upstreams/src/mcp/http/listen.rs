@@ -178,7 +178,7 @@ async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: 
                 let read = apart(data.len(), move || {
                     let mut replies = Vec::new();
                     // No request of ours has the id 0: everything but notifications and requests is skipped.
-                    let _ = reader.read_event(&data, (0, era), None, Link::Session, &mut replies);
+                    let _ = reader.read_event(&data, 0, era, None, Link::Session, &mut replies);
                     replies
                 });
                 let replies = pace.wait(read).await;

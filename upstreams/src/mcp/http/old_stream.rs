@@ -212,7 +212,7 @@ async fn open_body(endpoint: &Endpoint, connect: Duration) -> Result<Body, CallF
         max_bytes: usize::MAX,
         allowance: 0,
     };
-    let sent = endpoint.send(&http::HeaderMap::new(), request, (None, None), &limits).await;
+    let sent = endpoint.send(&http::HeaderMap::new(), request, None, None, &limits).await;
     let response = sent.map_err(Failure::into_fault)?;
     if response.status == StatusCode::UNAUTHORIZED {
         return Err(endpoint.unauthorized(None).into_fault());
@@ -370,8 +370,8 @@ impl Reader {
             return (replies, false);
         }
         // No request of ours has the id 0: replies are looked for below.
-        let request = (0, Era::Handshake);
-        let _ = self.endpoint.read_event(&event.data, request, None, Link::Session, &mut replies);
+        let (id, era) = (0, Era::Handshake);
+        let _ = self.endpoint.read_event(&event.data, id, era, None, Link::Session, &mut replies);
         let is_wanted = self.deliver(&event.data);
         (replies, is_wanted)
     }

@@ -271,7 +271,7 @@ impl Endpoint {
         {
             let request =
                 Request { method: Method::DELETE, target: self.target.clone(), headers, body: Bytes::new() };
-            if let Ok(response) = self.send(&HeaderMap::new(), request, (None, None), limits).await {
+            if let Ok(response) = self.send(&HeaderMap::new(), request, None, None, limits).await {
                 response.body.beginning(ERROR_BODY).await;
             }
         }
@@ -311,7 +311,7 @@ impl Endpoint {
             headers,
             body: outgoing.body.into(),
         };
-        self.send(&common, request, (tool, asking), limits).await
+        self.send(&common, request, tool, asking, limits).await
     }
 
     /// Sends a request, with the token of its sign-in if it has one. `tool` names the called tool; the time of questions that
@@ -320,14 +320,13 @@ impl Endpoint {
         &self,
         common: &HeaderMap,
         request: Request,
-        (tool, asking): (Option<&str>, Option<&Arc<Asking>>),
+        tool: Option<&str>,
+        asking: Option<&Arc<Asking>>,
         limits: &Limits,
     ) -> Result<Response, Failure> {
         match &self.sign_in {
             // In a box, as most upstreams need none and their calls should not carry the room for it.
-            Some(sign_in) => {
-                Box::pin(self.send_signed(sign_in, common, request, (tool, asking), limits)).await
-            }
+            Some(sign_in) => Box::pin(self.send_signed(sign_in, common, request, tool, asking, limits)).await,
             None => self.exchange(common, request, asking, limits).await,
         }
     }
@@ -377,7 +376,8 @@ impl Endpoint {
         sign_in: &Arc<SignIn>,
         common: &HeaderMap,
         mut request: Request,
-        (tool, asking): (Option<&str>, Option<&Arc<Asking>>),
+        tool: Option<&str>,
+        asking: Option<&Arc<Asking>>,
         limits: &Limits,
     ) -> Result<Response, Failure> {
         let mut signed = Signed::begin(sign_in, limits.deadline).await?;
@@ -502,7 +502,7 @@ impl Endpoint {
         }
         let request =
             Request { method: Method::GET, target: self.target.clone(), headers, body: Bytes::new() };
-        self.send(&HeaderMap::new(), request, (None, caller.and_then(|caller| caller.asking)), limits).await
+        self.send(&HeaderMap::new(), request, None, caller.and_then(|caller| caller.asking), limits).await
     }
 
     async fn resume(
@@ -578,7 +578,7 @@ impl Endpoint {
                         {
                             found = match pace.wait(long_answer(&data, id)).await {
                                 Some(answer) => Some(answer),
-                                None => self.read_event(&data, (id, session.era), caller, link, &mut replies),
+                                None => self.read_event(&data, id, session.era, caller, link, &mut replies),
                             };
                         }
                         if found.is_some() {
@@ -597,7 +597,7 @@ impl Endpoint {
             if ended.is_some()
                 && let Some(event) = decoder.finish()
             {
-                found = self.read_event(&event.data, (id, session.era), caller, link, &mut replies);
+                found = self.read_event(&event.data, id, session.era, caller, link, &mut replies);
             }
             if let Some(answer) = found {
                 return Ok(Streamed::HttpReply(answer.map_err(|fault| fault.with_bytes(body.received()))?));
@@ -664,7 +664,8 @@ impl Endpoint {
     pub(super) fn read_event(
         &self,
         data: &Bytes,
-        (id, era): (u64, Era),
+        id: u64,
+        era: Era,
         caller: Option<Caller<'_>>,
         link: Link<'_>,
         replies: &mut Vec<Reply>,
@@ -681,7 +682,7 @@ impl Endpoint {
         for message in messages.iter() {
             match (&message.method, message.id) {
                 (Some(method), Some(request)) => {
-                    let answer = self.inbound.answer(era, (method, request, message.params), link);
+                    let answer = self.inbound.answer(era, method, request, message.params, link);
                     replies.extend(answer.map(Reply));
                 }
                 (Some(method), None) if method == "notifications/cancelled" => {
@@ -734,7 +735,8 @@ impl Endpoint {
             let fault = match &moved {
                 Some(place) => explain_redirect(
                     fault,
-                    (&self.entry.url, place),
+                    &self.entry.url,
+                    place,
                     |place| format!("if that is the server, write \"url\": \"{place}\""),
                     "Redirects are followed within the origin only, if they are 307 or 308, and once.",
                 ),

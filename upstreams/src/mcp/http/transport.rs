@@ -66,14 +66,15 @@ impl HttpUpstream {
         roots: &ClientRoots,
         owner: Handle,
     ) -> Result<Self, HttpError> {
-        Self::signed_in(config, entry, (store, None), client, roots, owner)
+        Self::signed_in(config, entry, store, None, client, roots, owner)
     }
 
     /// As [`new`](Self::new), with the sign-in whose tokens all requests carry.
     pub fn signed_in(
         config: &UpstreamConfig,
         entry: &HttpConfig,
-        (store, sign_in): (Arc<CredentialStore>, Option<Arc<SignIn>>),
+        store: Arc<CredentialStore>,
+        sign_in: Option<Arc<SignIn>>,
         client: Client,
         roots: &ClientRoots,
         owner: Handle,

@@ -101,7 +101,7 @@ async fn read(
                     begun = apart(length, move || dispatch(&connection, &lifecycle, &line, before)).await;
                 }
                 Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
-                Frame::OverflowEnd { tail, bytes, id } => oversized.end(&connection, (id, &tail), bytes),
+                Frame::OverflowEnd { tail, bytes, id } => oversized.end(&connection, id, &tail, bytes),
             }
             pace.worked(unread - lines.unread()).await;
             unread = lines.unread();
@@ -155,7 +155,7 @@ impl Oversized {
         (self.settled, self.why) = (failed || id.is_some(), why);
     }
 
-    fn end(&mut self, connection: &StdioConnection, (id, tail): (Option<bytes::Bytes>, &[u8]), bytes: u64) {
+    fn end(&mut self, connection: &StdioConnection, id: Option<bytes::Bytes>, tail: &[u8], bytes: u64) {
         if std::mem::take(&mut self.settled) {
             return;
         }
@@ -260,7 +260,7 @@ fn dispatch(
         }
         begun.give_up(connection, lifecycle);
     }
-    messages.iter().for_each(|message| dispatch_one(connection, lifecycle, line, (message, None)));
+    messages.iter().for_each(|message| dispatch_one(connection, lifecycle, line, message, None));
     None
 }
 
@@ -276,7 +276,7 @@ fn take_pieces(
             Piece::Json(json, note) => match parse(&json, MAX_BATCH) {
                 Ok(messages) => messages
                     .iter()
-                    .for_each(|message| dispatch_one(connection, lifecycle, &json, (message, note))),
+                    .for_each(|message| dispatch_one(connection, lifecycle, &json, message, note)),
                 Err(_) if answer_of_bad_text(connection, &json) => {}
                 Err(_) => connection.note_noise(&json),
             },
@@ -305,13 +305,14 @@ fn dispatch_one(
     connection: &Arc<StdioConnection>,
     lifecycle: &Lifecycle<StdioConnection>,
     line: &bytes::Bytes,
-    (message, note): (&Message<'_>, Option<&'static str>),
+    message: &Message<'_>,
+    note: Option<&'static str>,
 ) {
     let upstream = &*connection.name;
     match (&message.method, message.id) {
         (Some(method), Some(id)) => {
-            let request = (&**method, id, message.params);
-            match connection.inbound.answer(connection.era(), request, Link::Session) {
+            let (era, params) = (connection.era(), message.params);
+            match connection.inbound.answer(era, method, id, params, Link::Session) {
                 Some(MaybeReady::Ready(answer)) => connection.control(answer),
                 Some(MaybeReady::Waiting(answer)) => {
                     let connection = connection.clone();

@@ -50,7 +50,7 @@ impl ProgramOutcome {
             Err(failure) => failure,
         };
         let message = match self.over_memory {
-            Some(over) => format!("{} Last turn rolled back.", over_memory(over)),
+            Some((actual, limit)) => format!("{} Last turn rolled back.", over_memory(actual, limit)),
             None => ProgramOutcome::message(failure),
         };
         let mut body = fault(reason(failure), &message);
@@ -90,7 +90,9 @@ impl ProgramOutcome {
             Err(failure) => failure,
         };
         let message = match self.over_memory {
-            Some(over) => format!("memory_limit: {} Last turn rolled back.", over_memory(over)),
+            Some((actual, limit)) => {
+                format!("memory_limit: {} Last turn rolled back.", over_memory(actual, limit))
+            }
             None => format!("{}: {}", reason(failure), ProgramOutcome::message(failure)),
         };
         quoted(&[("error", &message), ("println", &self.prints.join("\n"))])
@@ -98,7 +100,7 @@ impl ProgramOutcome {
 }
 
 /// The sentence of the memory limit.
-pub(super) fn over_memory((actual, limit): (u64, u64)) -> String {
+pub(super) fn over_memory(actual: u64, limit: u64) -> String {
     format!("Memory limit exceeded ({actual} bytes > {limit} bytes).")
 }
 

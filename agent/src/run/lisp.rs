@@ -126,10 +126,13 @@ impl Run {
     pub(super) fn judge(&mut self, ran: &ProgramOutcome) -> ProgramVerdict {
         let shared = self.shared.clone();
         let config = &shared.config;
-        if let Some(over) = ran.over_memory
+        if let Some((actual, limit)) = ran.over_memory
             && config.memory_strategy == MemoryStrategy::Strict
         {
-            return ProgramVerdict::Fail(Fail::new(FailReason::MemoryLimitExceeded, over_memory(over)));
+            return ProgramVerdict::Fail(Fail::new(
+                FailReason::MemoryLimitExceeded,
+                over_memory(actual, limit),
+            ));
         }
         let answer = match &ran.result {
             Ok(answer) => answer,

@@ -165,10 +165,13 @@ impl Run {
             }
             Ok(source) => {
                 let ran = self.evaluate(source, true, false).await;
-                if let Some(over) = ran.over_memory
+                if let Some((actual, limit)) = ran.over_memory
                     && self.shared.config.memory_strategy == MemoryStrategy::Strict
                 {
-                    end = Some(Fail::new(FailReason::MemoryLimitExceeded, feedback::over_memory(over)));
+                    end = Some(Fail::new(
+                        FailReason::MemoryLimitExceeded,
+                        feedback::over_memory(actual, limit),
+                    ));
                 }
                 ran.tool_result(None)
             }

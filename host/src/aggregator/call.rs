@@ -39,8 +39,8 @@ pub(super) async fn answer(
             anew = match Box::pin(renewed(&aggregator, &run, server, &catalog)).await {
                 Ok(Some(catalog)) => catalog,
                 Ok(None) => return raise(&text),
-                Err(unknown) => {
-                    return unknown_tool_list(&aggregator, &run, &call, server, tool, unknown).await;
+                Err((fault, tried)) => {
+                    return unknown_tool_list(&aggregator, &run, &call, server, tool, fault, tried).await;
                 }
             };
             match check_large_call(&anew, &call).await {
@@ -210,7 +210,8 @@ async fn unknown_tool_list(
     call: &UpstreamCall,
     server: &str,
     tool: &str,
-    (fault, tried): (CallFault, bool),
+    fault: CallFault,
+    tried: bool,
 ) -> Reply {
     let config = aggregator.members.get(server).map(|member| &member.config);
     let tool = clip(tool, MAX_TOOL_NAME);

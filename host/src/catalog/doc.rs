@@ -70,7 +70,7 @@ struct Room {
 
 impl Room {
     /// Whether a text of so many bytes and lines has its place.
-    fn holds(self, (bytes, lines): (usize, usize)) -> bool {
+    fn holds(self, bytes: usize, lines: usize) -> bool {
         bytes <= self.bytes && lines <= self.lines
     }
 }
@@ -98,7 +98,8 @@ pub(crate) fn server_doc(server: &ServerEntry, offset: usize, texts: usize) -> (
     };
     let whole = |lines: &Vec<String>| {
         let sizes = lines.iter().map(|line| size_of(line));
-        room.holds(sizes.fold((0, 0), |all, line| (all.0 + line.0, all.1 + line.1)))
+        let (bytes, lines) = sizes.fold((0, 0), |all, line| (all.0 + line.0, all.1 + line.1));
+        room.holds(bytes, lines)
     };
     let lines = TOOL_LINES.into_iter().map(lines).find(whole).unwrap_or_else(|| lines(TOOL_LINES[3]));
     let (mut used, mut shown) = ((0, 0), 0);
@@ -106,7 +107,7 @@ pub(crate) fn server_doc(server: &ServerEntry, offset: usize, texts: usize) -> (
         let size = size_of(line);
         used = (used.0 + size.0, used.1 + size.1);
         // One tool is always shown, so that reading on comes to an end.
-        if shown > 0 && !room.holds(used) {
+        if shown > 0 && !room.holds(used.0, used.1) {
             break;
         }
         text.push_str(line);

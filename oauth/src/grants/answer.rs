@@ -126,12 +126,12 @@ pub(super) fn successful(answer: &Answer) -> Result<&Response, TokenFault> {
     };
     match response.status {
         200..=299 => match refusal(response).filter(|_| !holds_grant(response)) {
-            Some(refusal) => Err(unless_for_now(refusal, response, answer.at)),
+            Some((code, description)) => Err(unless_for_now(code, description, response, answer.at)),
             None => Ok(response),
         },
         300..=399 => Err(TokenFault::Redirected),
         400..=499 => Err(match refusal(response) {
-            Some(refusal) => unless_for_now(refusal, response, answer.at),
+            Some((code, description)) => unless_for_now(code, description, response, answer.at),
             // A proxy's page, and not the server's word.
             None => unavailable(response, answer.at, format!("http {}", response.status)),
         }),
@@ -154,7 +154,8 @@ fn refusal(response: &Response) -> Option<(ErrorCode, Option<String>)> {
 
 /// A refusal, unless it says that it is for now.
 fn unless_for_now(
-    (code, description): (ErrorCode, Option<String>),
+    code: ErrorCode,
+    description: Option<String>,
     response: &Response,
     at: Timestamp,
 ) -> TokenFault {

@@ -477,8 +477,8 @@ impl Endpoint {
             }
             time::sleep(pause).await;
             let limits = Limits { deadline: limits.deadline + stood(), ..*limits };
-            let left = (wanted.caller, left.saturating_sub(pause));
-            body = match self.resume(session, last_id, left, &limits).await {
+            let limits = Limits { total: left.saturating_sub(pause), ..limits };
+            body = match self.resume(session, last_id, wanted.caller, &limits).await {
                 Resumed::Body(body) => body,
                 Resumed::SessionLost => return Err(Failure::SessionLostHalfway),
                 Resumed::Not => return Err(closed.with_bytes(received).into()),
@@ -509,11 +509,10 @@ impl Endpoint {
         &self,
         session: &HttpSession,
         last_id: HeaderValue,
-        (caller, left): (Option<Caller<'_>>, Duration),
+        caller: Option<Caller<'_>>,
         limits: &Limits,
     ) -> Resumed {
-        let limits = Limits { total: left, ..*limits };
-        match self.open_stream(session, Some(last_id), caller, &limits).await {
+        match self.open_stream(session, Some(last_id), caller, limits).await {
             Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
                 Resumed::Body(response.body)
             }

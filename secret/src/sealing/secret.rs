@@ -164,7 +164,7 @@ impl Secret {
     }
 
     /// The keys for one purpose, of which the first seals. Their nonces are random.
-    pub fn keys(&self, label: &'static str) -> Vec<LessSafeKey> {
+    pub(super) fn keys(&self, label: &'static str) -> Vec<LessSafeKey> {
         self.0.iter().filter_map(|line| line.key(&[], label)).collect()
     }
 }

@@ -9,14 +9,13 @@ mod envelope;
 mod file;
 mod folder;
 mod memory;
-mod seal;
 mod shared;
 #[cfg(test)]
 mod tests;
 
 pub use file::FileStore;
 pub use memory::MemoryStore;
-pub use seal::SealingKeys;
+pub use ptc_secret::sealing::SealingKeys;
 pub use shared::SharedStore;
 
 use std::any::Any;

@@ -1,13 +1,13 @@
-//! Sealing: AES-256-GCM under keys that are derived from the operator's secret (auth.md 7.3, state.md 7).
+//! Keys for one purpose, derived once: AES-256-GCM under random nonces (auth.md 7.3, state.md 7).
 
 use std::path::Path;
 use std::sync::Arc;
 
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use zeroize::Zeroizing;
 
-use ptc_state::{Secret, SecretError};
+use super::secret::random;
+use super::{Secret, SecretError};
 
 /// The purpose of the derived keys.
 const LABEL: &str = "ptc sign-in v1";
@@ -42,9 +42,8 @@ impl SealingKeys {
     }
 
     /// Nonce and sealed bytes; `None` if the system has no random numbers.
-    pub(super) fn seal(&self, text: &str, associated: &[u8]) -> Option<Vec<u8>> {
-        let mut nonce = [0; NONCE_LEN];
-        SystemRandom::new().fill(&mut nonce).ok()?;
+    pub fn seal(&self, text: &str, associated: &[u8]) -> Option<Vec<u8>> {
+        let nonce = random::<NONCE_LEN>().ok()?;
         let mut sealed = text.as_bytes().to_vec();
         let key = self.0.first()?;
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(associated), &mut sealed)
@@ -53,7 +52,7 @@ impl SealingKeys {
     }
 
     /// The text that was sealed with one of the keys and for the same place.
-    pub(super) fn open(&self, sealed: &[u8], associated: &[u8]) -> Option<Zeroizing<String>> {
+    pub fn open(&self, sealed: &[u8], associated: &[u8]) -> Option<Zeroizing<String>> {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
         self.0.iter().find_map(|key| {
             let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;

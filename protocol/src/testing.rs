@@ -1,17 +1,14 @@
-//! Helpers for the tests of protocol and transports.
+//! A service for the tests of transports.
 
 #![cfg_attr(
     not(test),
     expect(clippy::disallowed_methods, reason = "helpers of tests read what the tests wrote")
 )]
 
-use ptc_host::sync::Mutex;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use jsonschema::Validator;
 use ptc_host::state::Secret;
 use ptc_mcp::json::Raw;
 use tokio::sync::Semaphore;
@@ -111,35 +108,6 @@ pub struct Strings {
     pub release: Arc<Semaphore>,
     /// Counts calls that ended by being dropped.
     pub dropped: Arc<Semaphore>,
-}
-
-/// Validates a reply against the schema that its tool advertises (ruling 42: errors are no exception).
-pub fn assert_fits(definition: &Definition, reply: &ToolReply) {
-    let (Some(schema), Some(structured)) = (&definition.output_schema, &reply.structured) else {
-        assert!(
-            definition.output_schema.is_none(),
-            "{} has a schema and sent nothing for it",
-            definition.name
-        );
-        return;
-    };
-    let validator = validator_of(schema);
-    let structured: serde_json::Value = serde_json::from_str(structured).expect("JSON");
-    let faults: Vec<_> = validator.iter_errors(&structured).map(|fault| fault.to_string()).collect();
-    assert!(faults.is_empty(), "{}: {structured} does not fit: {faults:?}", definition.name);
-}
-
-/// A validator of `schema`, which is compiled once for all replies.
-fn validator_of(schema: &str) -> Arc<Validator> {
-    static VALIDATORS: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
-    let mut validators = VALIDATORS.lock();
-    if let Some(validator) = validators.get(schema) {
-        return validator.clone();
-    }
-    let parsed: serde_json::Value = serde_json::from_str(schema).expect("JSON");
-    let validator = Arc::new(jsonschema::validator_for(&parsed).expect("a schema"));
-    validators.insert(schema.to_owned(), validator.clone());
-    validator
 }
 
 /// The elicitation settings of test services.

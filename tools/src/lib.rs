@@ -16,6 +16,8 @@ pub mod schemas;
 pub mod sessions;
 pub mod shaping;
 mod tasks;
+#[cfg(test)]
+mod testing;
 mod unknown_arguments;
 
 pub use long::MAX_WAIT;

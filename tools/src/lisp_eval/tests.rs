@@ -10,9 +10,9 @@ use ptc_vm::Reason;
 use ptc_vm::print::{Cut, CutUnit};
 
 use super::*;
+use crate::testing::assert_fits;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::settings::Profile;
-use ptc_protocol::testing::assert_fits;
 use ptc_protocol::tool::ReplyText;
 
 /// Answers every program with the same outcome and remembers its requests.

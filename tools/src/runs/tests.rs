@@ -16,13 +16,13 @@ use tokio::sync::oneshot;
 use crate::lisp_eval::{ArgumentCaps, EvalOptions, Evaluator, LispEval};
 use crate::shaping::Shaper;
 use crate::task_desk;
+use crate::testing::assert_fits;
 use ptc_protocol::Elicitation;
 use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, Profile};
 use ptc_protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk};
-use ptc_protocol::testing::assert_fits;
 use ptc_protocol::tool::{
     Asked, CallContext, Instead, Prepared, ReplyText, Task, TaskState, Tool, ToolReply,
 };

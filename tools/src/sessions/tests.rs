@@ -17,9 +17,9 @@ use super::start::MAX_TITLE_BYTES;
 use super::*;
 use crate::lisp_eval::ArgumentCaps;
 use crate::shaping::Shaper;
+use crate::testing::assert_fits;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::settings::{Profile, Sessions};
-use ptc_protocol::testing::assert_fits;
 use ptc_protocol::tool::{CallContext, Definition, Prepared, ReplyText};
 
 /// The six tools over a real engine, and a clock that a test sets.

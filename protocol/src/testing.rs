@@ -1,10 +1,5 @@
 //! A service for the tests of transports.
 
-#![cfg_attr(
-    not(test),
-    expect(clippy::disallowed_methods, reason = "helpers of tests read what the tests wrote")
-)]
-
 use std::sync::Arc;
 use std::time::Duration;
 

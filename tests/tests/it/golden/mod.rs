@@ -59,7 +59,7 @@ fn conversation() -> Vec<(&'static str, Value)> {
         eval("(tool/call {:server \"fake\" :tool \"echo\" :args {:n 1}})"),
         eval("(tool/call! {:server \"fake\" :tool \"refuse\" :args {:n 1}})"),
         eval(
-            "(map :ok (pmap (fn [n] (tool/call {:server \"fake\" :tool (if (even? n) \"echo\" \"refuse\") :args {:n n}})) (range 4)))",
+            "(map :ok (mapv (fn [n] (tool/call {:server \"fake\" :tool (if (even? n) \"echo\" \"refuse\") :args {:n n}})) (range 4)))",
         ),
         eval("(tool/call! {:server \"fake\" :tool \"absent\" :args {}})"),
         eval("(tool/call! {:server \"absent\" :tool \"echo\" :args {}})"),

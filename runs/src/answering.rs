@@ -121,7 +121,7 @@ impl Runs {
             }
             let written = if wait.is_pinned {
                 self.store.push(&key, Message::Answers(sent.clone()).to_bytes(), self.longest_life()).await
-            } else if wait.questions.iter().all(|question| question.answer.is_some()) {
+            } else if !wait.questions.iter().any(PendingQuestion::is_open) {
                 self.go_on(&key, read.version, record).await
             } else {
                 record.updated_ms = timestamp::shared_now_ms();

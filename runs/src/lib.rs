@@ -63,8 +63,7 @@ pub use held::Progress;
 pub use listing::RunView;
 pub use look::{NotSeen, Seen, WaitingRun};
 pub use pages::{Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
-pub use record::Status;
-pub use record::{KeptCall, KeptReply};
+pub use record::{KeptCall, KeptReply, Status};
 pub use seed::{Ran, RunSeed};
 pub use waiting::{Prepared, Prepares};
 

@@ -60,7 +60,7 @@ impl RunView {
 
     /// Its sort key: runs with open questions come first, then the latest.
     pub fn place(&self) -> (bool, Reverse<i64>, &str) {
-        let waits = self.questions.iter().any(|asked| asked.answer.is_none());
+        let waits = self.questions.iter().any(PendingQuestion::is_open);
         (!waits, Reverse(self.began_ms), &self.run_id)
     }
 

@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::answering::Message;
 use super::held::Progress;
-use super::record::{RunRecord, Status, Wait, cancellation, expiry};
+use super::record::{RunRecord, Status, cancellation, expiry};
 use super::{Name, Runs, TOLD, key};
 use ptc_host::digest::short_hash;
 use ptc_host::time::{self, Instant, timeout, timeout_at};
@@ -44,17 +44,13 @@ pub struct WaitingRun {
 }
 
 impl WaitingRun {
-    pub(super) fn of(run_id: &Arc<str>, wait: &Wait) -> WaitingRun {
-        let open = wait.questions.iter().filter(|question| question.answer.is_none());
-        let (expires_at_ms, questions) = (wait.expires_at_ms, open.cloned().collect());
-        WaitingRun { run_id: run_id.clone(), expires_at_ms, questions, round: 0 }
-    }
-
     pub(super) fn of_record(run_id: &Arc<str>, record: &RunRecord) -> WaitingRun {
-        let nothing =
-            Wait { questions: Vec::new(), expires_at_ms: record.began_ms, is_pinned: false, tail_ms: 0 };
-        let round = record.call.as_ref().map_or(0, |call| call.round);
-        WaitingRun { round, ..WaitingRun::of(run_id, record.wait.as_ref().unwrap_or(&nothing)) }
+        WaitingRun {
+            run_id: run_id.clone(),
+            expires_at_ms: record.wait.as_ref().map_or(record.began_ms, |wait| wait.expires_at_ms),
+            questions: open(record).cloned().collect(),
+            round: record.call.as_ref().map_or(0, |call| call.round),
+        }
     }
 }
 
@@ -217,7 +213,8 @@ impl Runs {
         if record.needs_holder() {
             let pushed = self.store.push(&key, Message::Cancel.to_bytes(), self.longest_life()).await;
             pushed.map_err(|error| not_seen(&error))?;
-            return self.wait_past(&ids(record.questions()), principal, id, OBEDIENCE).await;
+            let open: Vec<QuestionId> = open(&record).map(|question| question.id).collect();
+            return self.wait_past(&open, principal, id, OBEDIENCE).await;
         }
         if record.status == Status::Waiting {
             let cancelled = |record: &RunRecord, _: &Versioned| {
@@ -327,9 +324,9 @@ pub(super) async fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
     apart(blob.len(), move || RunRecord::from_bytes(&blob)).await.ok_or(NotSeen::NotFound)
 }
 
-fn ids(questions: &[PendingQuestion]) -> Vec<QuestionId> {
-    let open = questions.iter().filter(|question| question.answer.is_none());
-    open.map(|question| question.id).collect()
+/// The open questions of a run.
+fn open(record: &RunRecord) -> impl Iterator<Item = &PendingQuestion> {
+    record.questions().iter().filter(|question| question.is_open())
 }
 
 pub(super) fn ended<P>(record: &RunRecord) -> Seen<P> {

@@ -155,7 +155,7 @@ impl Webhook {
     /// Notifies the webhook of the approvals that a run waits for, in tasks of their own.
     pub fn tell(self: &Arc<Self>, run: &RunView) {
         for asked in &run.questions {
-            if asked.question.kind != QuestionKind::Approval || asked.answer.is_some() {
+            if asked.question.kind != QuestionKind::Approval || !asked.is_open() {
                 continue;
             }
             let answer_url = format!("{}/{}/{}", self.answers, run.run_id, asked.id);

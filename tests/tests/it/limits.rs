@@ -1,9 +1,9 @@
 //! Every limit, at it and one over it. A row either runs the two cases through the real binary, or names the test that
 //! does, which must exist. An option that sets a number and has no row here fails.
 
+use ptc_tests::product;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -592,8 +592,7 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
 ];
 
 fn source(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(product::root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 #[test]

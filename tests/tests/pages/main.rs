@@ -9,9 +9,4 @@ mod limits_page;
 mod map;
 mod waits;
 
-use std::path::Path;
-
-/// The folder of the workspace.
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace")
-}
+use ptc_tests::product::root;

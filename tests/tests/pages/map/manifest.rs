@@ -2,20 +2,11 @@
 
 /// Folders of the members, sorted.
 pub(crate) fn members(manifest: &str) -> Vec<String> {
-    list(manifest, "members")
-}
-
-/// Folders of the crates that make up the product, sorted.
-pub(crate) fn product(manifest: &str) -> Vec<String> {
-    list(manifest, "default-members")
-}
-
-fn list(manifest: &str, key: &str) -> Vec<String> {
-    let key = format!("\n{key} = [");
-    let list = manifest.split(&key).nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
-    let mut folders: Vec<String> = list.split('"').skip(1).step_by(2).map(str::to_owned).collect();
-    folders.sort();
-    folders
+    let list =
+        manifest.split("\nmembers = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
+    let mut members: Vec<String> = list.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+    members.sort();
+    members
 }
 
 /// The name of a crate.

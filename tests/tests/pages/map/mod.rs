@@ -110,9 +110,8 @@ static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
 
 /// The sources of the crates that make up the product, but for those in `without`.
 fn product_sources(without: &[&str]) -> impl Iterator<Item = &'static Source> {
-    let folders = manifest::product(&read(&root().join("Cargo.toml")));
-    let is_asked = |folder: &String| !without.contains(&folder.as_str());
-    let folders: Vec<String> = folders.into_iter().filter(is_asked).collect();
+    let mut folders = ptc_tests::product::folders();
+    folders.retain(|folder| !without.contains(&folder.as_str()));
     SOURCES.iter().filter(move |source| folders.contains(&source.house.folder))
 }
 

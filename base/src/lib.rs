@@ -2,7 +2,7 @@
 //!
 //! | Module | Content |
 //! |---|---|
-//! | [`time`], [`pace`], [`maybe_ready`] | the clock, which tests can set ahead; cooperative yielding; futures that are often ready |
+//! | [`time`], [`pace`] | the clock, which tests can set ahead; cooperative yielding |
 //! | [`memory`] | the memory that all programs of a process share |
 //! | [`sync`] | locks without poison |
 //! | [`text`], [`visible`], [`similar`] | truncation and literals; hidden characters made visible; similar names for error messages |
@@ -19,7 +19,6 @@ pub mod config_error;
 pub mod environment;
 pub mod former_variables;
 pub mod json;
-pub mod maybe_ready;
 pub mod memory;
 pub mod ordinary_file;
 pub mod pace;

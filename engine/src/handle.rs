@@ -2,24 +2,22 @@
 
 use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
-use super::run::{self, Begun};
+use super::run;
 use super::scheduler::Turn;
 use super::session::SessionStore;
-use super::work::Work;
+use super::work::{Done, Work};
 use super::worker::{CacheBytes, Worker};
 use futures_util::future::{BoxFuture, Either, select};
-use ptc_base::maybe_ready::{Eager, MaybeReady, Start};
 use ptc_base::memory::{self, MemoryBudget};
 use ptc_base::sync::Mutex;
 use ptc_base::time::{self, Clock, Instant};
 use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, RandomState};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
 
@@ -144,8 +142,34 @@ impl Engine {
     }
 
     /// Evaluates a program. Dropping the future cancels the program and its calls.
-    pub fn eval(&self, request: EvalRequest) -> EvalFuture {
-        EvalFuture(Source::Engine(Eager::new(Eval(self.clone(), Box::new(request)))))
+    pub fn eval(&self, request: EvalRequest) -> impl Future<Output = EvalOutcome> + Send + use<> {
+        let (engine, request) = (self.clone(), Box::new(request));
+        async move {
+            match engine.begin(request) {
+                Ok(outcome) => outcome,
+                Err(reported) => reported.await.unwrap_or_else(|_| EvalOutcome::lost()),
+            }
+        }
+    }
+
+    /// Begins an eval: on this thread if its worker is here, else on its worker's. The outcome, if it ends at once; else the
+    /// channel on which its worker reports it.
+    fn begin(&self, request: Box<EvalRequest>) -> Result<EvalOutcome, oneshot::Receiver<EvalOutcome>> {
+        let started = time::now();
+        if let Some(worker) = self.here(&request) {
+            let begun = match worker.begin(request, started) {
+                Done::Outcome(outcome) => return Ok(outcome),
+                begun => begun,
+            };
+            let (sender, receiver) = oneshot::channel();
+            tokio::task::spawn_local(drive(worker, begun, sender));
+            return Err(receiver);
+        }
+        let (sender, receiver) = oneshot::channel();
+        let worker = &self.shared.workers[self.route(&request)];
+        worker.load.fetch_add(1, Ordering::Relaxed);
+        let _ = worker.commands.send(Command::Eval(request, started, sender));
+        Err(receiver)
     }
 
     /// The memory that all programs and sessions may hold together, if that is bounded.
@@ -286,73 +310,11 @@ impl Engine {
     }
 }
 
-/// The future of an eval; see [`Engine::eval`].
-pub struct EvalFuture(Source);
-
-enum Source {
-    Engine(Eager<Eval>),
-    Elsewhere(BoxFuture<'static, EvalOutcome>),
-}
-
-impl EvalFuture {
-    /// An eval with an outcome that no engine produces.
-    pub fn of(outcome: impl Future<Output = EvalOutcome> + Send + 'static) -> EvalFuture {
-        EvalFuture(Source::Elsewhere(Box::pin(outcome)))
-    }
-}
-
-impl Future for EvalFuture {
-    type Output = EvalOutcome;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<EvalOutcome> {
-        match &mut self.0 {
-            Source::Engine(eval) => Pin::new(eval).poll(cx),
-            Source::Elsewhere(outcome) => outcome.as_mut().poll(cx),
-        }
-    }
-}
-
-/// An eval that is to begin: on this thread if its worker is here, else on its worker's.
-struct Eval(Engine, Box<EvalRequest>);
-
-impl Start for Eval {
-    type Output = EvalOutcome;
-    type Rest = Reported;
-
-    fn start(self, _: &mut Context<'_>) -> MaybeReady<EvalOutcome, Reported> {
-        let Eval(engine, request) = self;
-        let started = time::now();
-        if let Some(worker) = engine.here(&request) {
-            let begun = match worker.begin(request, started) {
-                MaybeReady::Ready(outcome) => return MaybeReady::Ready(outcome),
-                MaybeReady::Waiting(begun) => begun,
-            };
-            let (sender, receiver) = oneshot::channel();
-            tokio::task::spawn_local(drive(worker, begun, sender));
-            MaybeReady::Waiting(Reported(receiver))
-        } else {
-            let (sender, receiver) = oneshot::channel();
-            let worker = &engine.shared.workers[engine.route(&request)];
-            worker.load.fetch_add(1, Ordering::Relaxed);
-            let _ = worker.commands.send(Command::Eval(request, started, sender));
-            MaybeReady::Waiting(Reported(receiver))
-        }
-    }
-}
-
-/// The outcome that a worker reports.
-struct Reported(oneshot::Receiver<EvalOutcome>);
-
-impl Future for Reported {
-    type Output = EvalOutcome;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<EvalOutcome> {
-        Pin::new(&mut self.0).poll(cx).map(|outcome| outcome.unwrap_or_else(|_| EvalOutcome::lost()))
-    }
-}
+/// The future of an eval, which may be another's than an engine's.
+pub type EvalFuture = BoxFuture<'static, EvalOutcome>;
 
 /// Runs a program until it ends or its outcome is no longer awaited.
-async fn drive(worker: Rc<Worker>, begun: Begun, mut reply: oneshot::Sender<EvalOutcome>) {
+async fn drive(worker: Rc<Worker>, begun: Done, mut reply: oneshot::Sender<EvalOutcome>) {
     let outcome = {
         let driven = pin!(run::drive(worker.scheduler.clone(), begun));
         match select(driven, pin!(reply.closed())).await {
@@ -386,10 +348,10 @@ fn run_worker(
                 Command::Eval(request, started, reply) => {
                     load.fetch_sub(1, Ordering::Relaxed);
                     match worker.begin(request, started) {
-                        MaybeReady::Ready(outcome) => {
+                        Done::Outcome(outcome) => {
                             let _ = reply.send(outcome);
                         }
-                        MaybeReady::Waiting(begun) => {
+                        begun => {
                             tokio::task::spawn_local(drive(worker.clone(), begun, reply));
                         }
                     }

@@ -9,7 +9,7 @@ use super::conclude::conclude;
 use super::context::RunContext;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
-use super::scheduler::{Scheduler, Ticket};
+use super::scheduler::Scheduler;
 use super::session::SessionLock;
 use super::sleeping::{Lent, sleep};
 use super::stack;
@@ -17,7 +17,6 @@ use super::work::{Done, Principal, Work};
 use crate::questions::{Answer, QuestionId};
 use futures_util::future::LocalBoxFuture;
 #[cfg(feature = "measuring")]
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::memory::MemoryReservation;
 use ptc_base::time::{self, Instant, Sleep, sleep_until};
 use ptc_vm::machine::{CallId, HostRequest, Payload, PendingCall, Reply};
@@ -351,24 +350,16 @@ enum Event {
     Asks,
 }
 
-/// A program that has begun and not ended.
-pub(super) enum Begun {
-    /// It waits.
-    Waiting(Box<Run>),
-    /// It has its turns.
-    Queued(Ticket),
-}
-
-/// Runs a program to its end. Dropping this ends it and leaves its session as it was.
-pub(super) async fn drive(scheduler: Rc<Scheduler>, begun: Begun) -> EvalOutcome {
-    let mut done = match begun {
-        Begun::Waiting(run) => Done::Waiting(run),
-        Begun::Queued(ticket) => ticket.await,
-    };
+/// Runs a program that has begun to its end. Dropping this ends it and leaves its session as it was.
+pub(super) async fn drive(scheduler: Rc<Scheduler>, mut done: Done) -> EvalOutcome {
     loop {
         let run = match done {
             Done::Outcome(outcome) => return outcome,
             Done::Waiting(run) => run,
+            Done::Queued(ticket) => {
+                done = ticket.await;
+                continue;
+            }
             Done::Freed => return EvalOutcome::lost(),
         };
         let started = run.context.started();
@@ -390,17 +381,16 @@ pub(super) async fn drive(scheduler: Rc<Scheduler>, begun: Begun) -> EvalOutcome
 #[cfg(feature = "measuring")]
 pub(super) async fn until_it_leaves(
     scheduler: &Rc<Scheduler>,
-    begun: MaybeReady<EvalOutcome, Begun>,
+    mut done: Done,
 ) -> Result<Box<Run>, Box<EvalOutcome>> {
-    let mut done = match begun {
-        MaybeReady::Ready(outcome) => Done::Outcome(outcome),
-        MaybeReady::Waiting(Begun::Waiting(run)) => Done::Waiting(run),
-        MaybeReady::Waiting(Begun::Queued(ticket)) => ticket.await,
-    };
     loop {
         let mut run = match done {
             Done::Outcome(outcome) => return Err(Box::new(outcome)),
             Done::Waiting(run) => run,
+            Done::Queued(ticket) => {
+                done = ticket.await;
+                continue;
+            }
             Done::Freed => return Err(Box::new(EvalOutcome::lost())),
         };
         match run.wait().await {

@@ -14,7 +14,6 @@ use super::pool::{Pool, STACKS_OF_ONE};
 use super::stack::{self, Ended, Stack, TURN};
 use super::turns::{Place, Stacks, Turns};
 use super::work::{Done, Principal, Work};
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::memory::MemoryBudget;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -193,13 +192,13 @@ impl Scheduler {
     }
 
     /// Does `work` now, as far as it gets in one turn, or queues it.
-    pub(super) fn run(self: &Rc<Self>, work: Work) -> MaybeReady<Done, Ticket> {
+    pub(super) fn run(self: &Rc<Self>, work: Work) -> Done {
         let at_once = self.is_next(work.principal());
         let stack = if at_once { self.pool.borrow_mut().take() } else { None };
         let principal = work.principal().clone();
         let Some(mut stack) = stack else {
             let served = work.served();
-            return MaybeReady::Waiting(self.queue_up(principal, served, Job::Fresh(work)));
+            return Done::Queued(self.queue_up(principal, served, Job::Fresh(work)));
         };
         let served = work.served();
         let began = Instant::now();
@@ -208,7 +207,7 @@ impl Scheduler {
         match ended {
             Ended::Done(done) => {
                 self.pool.borrow_mut().put(stack);
-                MaybeReady::Ready(with_time(done, took))
+                with_time(done, took)
             }
             Ended::Panicked(panic) => {
                 self.pool.borrow_mut().put(stack);
@@ -218,7 +217,7 @@ impl Scheduler {
                 let served = served.saturating_add(whole_nanos(took));
                 let ticket = self.queue_up(principal.clone(), served, Job::Paused(stack));
                 self.charge_part(&principal, took);
-                MaybeReady::Waiting(ticket)
+                Done::Queued(ticket)
             }
         }
     }
@@ -226,8 +225,8 @@ impl Scheduler {
     /// As [`run`](Self::run), to the end.
     pub(super) async fn finish(self: &Rc<Self>, work: Work) -> Done {
         match self.run(work) {
-            MaybeReady::Ready(done) => done,
-            MaybeReady::Waiting(ticket) => ticket.await,
+            Done::Queued(ticket) => ticket.await,
+            done => done,
         }
     }
 
@@ -389,7 +388,7 @@ impl Scheduler {
             // Nobody wants the program any more.
             None => match result {
                 Ok(Done::Waiting(run)) => self.discard(Work::Free(run)),
-                Ok(Done::Outcome(_) | Done::Freed) | Err(_) => {}
+                Ok(Done::Outcome(_) | Done::Queued(_) | Done::Freed) | Err(_) => {}
             },
         }
     }

@@ -4,6 +4,7 @@ use super::begin::begin;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::Run;
+use super::scheduler::Ticket;
 use super::session::Discarded;
 use super::worker::Worker;
 use ptc_base::time::Instant;
@@ -39,8 +40,10 @@ pub(super) enum Work {
 pub(super) enum Done {
     /// The end of the program.
     Outcome(EvalOutcome),
-    /// The program waits, for replies or its next turn.
+    /// The program waits for replies.
     Waiting(Box<Run>),
+    /// It has its turns.
+    Queued(Ticket),
     /// Nothing is left of it.
     Freed,
 }

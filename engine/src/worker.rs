@@ -2,13 +2,10 @@
 
 use super::cache::ProgramCache;
 use super::compile::Compiled;
-use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
-use super::run::Begun;
 use super::scheduler::Scheduler;
 use super::session::SessionStore;
 use super::work::{Done, Work};
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_base::time::Instant;
 use ptc_vm::Value;
@@ -146,19 +143,11 @@ impl Worker {
     }
 
     /// Begins an eval that was asked for when it was `started`.
-    pub(super) fn begin(
-        self: &Rc<Self>,
-        request: Box<EvalRequest>,
-        started: Instant,
-    ) -> MaybeReady<EvalOutcome, Begun> {
-        match self.scheduler.run(Work::Begin(self.clone(), request, started)) {
-            MaybeReady::Ready(Done::Outcome(outcome)) => {
-                self.settle();
-                MaybeReady::Ready(outcome)
-            }
-            MaybeReady::Ready(Done::Waiting(run)) => MaybeReady::Waiting(Begun::Waiting(run)),
-            MaybeReady::Ready(Done::Freed) => MaybeReady::Ready(EvalOutcome::lost()),
-            MaybeReady::Waiting(ticket) => MaybeReady::Waiting(Begun::Queued(ticket)),
+    pub(super) fn begin(self: &Rc<Self>, request: Box<EvalRequest>, started: Instant) -> Done {
+        let done = self.scheduler.run(Work::Begin(self.clone(), request, started));
+        if matches!(done, Done::Outcome(_)) {
+            self.settle();
         }
+        done
     }
 }

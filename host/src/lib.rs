@@ -97,7 +97,7 @@
 //! | [`output_schema`], [`similar`] | JSON Schema for the values of programs; similar names for error messages |
 //! | [`json`], [`canonical_json`], [`digest`] | JSON values; the canonical form for digests; SHA-256 |
 //! | [`text`], [`visible`] | truncation and literals; hidden characters made visible |
-//! | [`time`], [`pace`], [`maybe_ready`] | the clock, which tests can set ahead; cooperative yielding; futures that are often ready |
+//! | [`time`], [`pace`] | the clock, which tests can set ahead; cooperative yielding |
 //! | [`sync`] | locks without poison |
 //! | [`environment`], [`ordinary_file`] | environment variables; bounded reading of configuration and key files |
 
@@ -109,7 +109,7 @@ pub mod aggregator;
 #[cfg(feature = "upstreams")]
 pub mod catalog;
 
-pub use ptc_base::{environment, json, maybe_ready, ordinary_file, pace, sync, text, time, visible};
+pub use ptc_base::{environment, json, ordinary_file, pace, sync, text, time, visible};
 pub use ptc_engine::{self as engine, audience, questions};
 #[cfg(feature = "http")]
 pub use ptc_http as http;

@@ -3,13 +3,11 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use ptc_host::engine::EvalId;
-use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::time::{self, Instant};
 use tracing::field::display;
 use tracing::{error, info};
@@ -203,21 +201,6 @@ impl Call {
     /// True if it is a notification channel, which lasts until it is closed.
     pub fn is_subscription(&self) -> bool {
         matches!(self.work, Work::Listen(_))
-    }
-
-    /// Runs the call as far as possible without waiting; a short program runs to its end. Returns the call if it has
-    /// not ended; it must then continue with [`run`](Self::run) or [`run_until`](Self::run_until).
-    pub fn run_at_once(mut self: Box<Self>, context: &mut Context<'_>) -> MaybeReady<Finished, Box<Self>> {
-        // A client that wants notifications gets them in order.
-        let Work::Tool { running, .. } = &mut self.work else { return MaybeReady::Waiting(self) };
-        if self.hearing.is_some() {
-            return MaybeReady::Waiting(self);
-        }
-        match std::panic::catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
-            Ok(Poll::Pending) => MaybeReady::Waiting(self),
-            Ok(Poll::Ready(reply)) => MaybeReady::Ready(self.ended(Ok(Ok(reply)))),
-            Err(panic) => MaybeReady::Ready(self.ended(Ok(Err(panic)))),
-        }
     }
 
     /// Runs the call to its end. `notify` receives its notifications, before the response.

@@ -10,6 +10,6 @@ pub trait Evaluator: Send + Sync {
 
 impl Evaluator for Engine {
     fn eval(&self, request: EvalRequest) -> EvalFuture {
-        Engine::eval(self, request)
+        Box::pin(Engine::eval(self, request))
     }
 }

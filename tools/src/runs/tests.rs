@@ -41,7 +41,7 @@ impl Evaluator for Late {
         self.waiting.lock().push(go_on);
         *self.timeout.lock() = Some(request.limits.timeout);
         let engine = self.engine.clone();
-        EvalFuture::of(async move {
+        Box::pin(async move {
             told.await.expect("somebody tells it");
             engine.eval(request).await
         })

@@ -227,8 +227,17 @@ pub(super) struct Reception {
 }
 
 impl Reception {
+    /// Takes all pieces that have arrived; ready once the body is complete.
+    pub(super) fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Unread>> {
+        loop {
+            if ready!(self.poll(context))? {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
     /// Takes the next piece, if it has arrived; `true` once the body is complete.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Unread>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Unread>> {
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             None => return Poll::Ready(Ok(true)),
             Some(Err(_)) => return Poll::Ready(Err(Unread::Broken)),
@@ -324,8 +333,6 @@ impl Bodies {
 /// A response body.
 pub(super) struct Body {
     source: Source,
-    /// The request that it answers, which counts as in progress until the body is sent.
-    request: Option<InProgress>,
     /// The account of an answer that its client has not read yet.
     held: Option<Held>,
 }
@@ -416,14 +423,6 @@ impl Body {
         Self::of(Source::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// The bytes of an answer that is no stream of events, before it is accounted.
-    pub(super) fn into_bytes(self) -> Bytes {
-        match self.source {
-            Source::Full(bytes) => bytes.unwrap_or_default(),
-            Source::Events(_) => Bytes::new(),
-        }
-    }
-
     /// The events of a call that adds its notifications to `notes` and whose answer is accounted in `held`. The call
     /// starts at once, on this thread.
     pub(super) fn events(
@@ -440,12 +439,7 @@ impl Body {
     }
 
     fn of(source: Source) -> Self {
-        Body { source, request: None, held: None }
-    }
-
-    /// Keeps `request` in progress until the body is sent.
-    pub(super) fn hold(&mut self, request: InProgress) {
-        self.request = Some(request);
+        Body { source, held: None }
     }
 
     /// Counts the body as held for `principal` until it is sent, in place of the bytes that `held` counts, if it is given.
@@ -491,6 +485,39 @@ impl HttpBody for Body {
             Source::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Source::Events(_) => SizeHint::default(),
         }
+    }
+}
+
+/// A body whose request counts as in progress until it is sent.
+pub(super) struct BodyInProgress {
+    body: Body,
+    _request: InProgress,
+}
+
+impl BodyInProgress {
+    /// This body of the answer to `request`.
+    pub(super) fn new(body: Body, request: InProgress) -> Self {
+        BodyInProgress { body, _request: request }
+    }
+}
+
+impl HttpBody for BodyInProgress {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -6,11 +6,9 @@ use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Context;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -19,12 +17,10 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use ptc_host::engine::Engine;
 use ptc_host::http::HyperTimer;
-use ptc_host::maybe_ready::{Eager, MaybeReady, Start};
 use ptc_host::time;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use super::answer::Answer;
 use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
 use super::connection_registry::{Activity, Busy, Over, Registration, Rest};
 use super::gated::Gated;
@@ -110,19 +106,6 @@ pub(super) struct Asked {
     pub(super) in_progress: InProgress,
 }
 
-/// Most answers are ready at the first poll, without any state to keep in between.
-impl Start for Asked {
-    type Output = Result<Answer, Infallible>;
-    type Rest = LocalBoxFuture<'static, Self::Output>;
-
-    fn start(self, context: &mut Context<'_>) -> MaybeReady<Self::Output, Self::Rest> {
-        match route(self, context) {
-            MaybeReady::Ready(answer) => MaybeReady::Ready(Ok(answer)),
-            MaybeReady::Waiting(answer) => MaybeReady::Waiting(answer),
-        }
-    }
-}
-
 /// Serves a connection to its end.
 pub(super) async fn serve<S>(
     endpoint: Arc<Endpoint>,
@@ -158,7 +141,7 @@ async fn answer<S>(
     let executor = HereExecutor { engine: server.endpoint.engine.clone(), activity: activity.clone() };
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
-        Eager::new(Asked { request, peer, busy, in_progress: InProgress::begin(&server) })
+        route(Asked { request, peer, busy, in_progress: InProgress::begin(&server) }).map(Ok::<_, Infallible>)
     });
     let mut builder = auto::Builder::new(executor);
     // No limit of our own on the number of headers: up to hyper's limit, 100, it needs no memory for them. Nor a time

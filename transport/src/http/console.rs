@@ -12,8 +12,7 @@ use ptc_host::visible::visible_on_page;
 use super::answer::{self, Answer};
 use super::console_runs;
 use super::headers::Headers;
-use super::post::Waiting;
-use super::router::{Endpoint, Seen, Step, admit};
+use super::router::{Endpoint, Seen, admit};
 use ptc_observers::console::{Facts, PAGE as FILES};
 
 /// The path of the page.
@@ -23,42 +22,38 @@ const CATALOG: &str = "/console/api/catalog";
 const SIGN_INS: &str = "/console/api/sign-ins";
 
 /// Answers a request of the console; `None` for any other path.
-pub(super) fn step(
+pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
     (method, uri): (&Method, &Uri),
     (headers, body): (&Headers<'_>, Incoming),
     seen: &mut Seen,
-) -> Option<Step> {
+) -> Option<Answer> {
     let path = uri.path();
     if !endpoint.console || !(path == PAGE || holds_data(path)) {
         return None;
     }
     if path == PAGE {
         let is_read = is_read(method);
-        return Some(Step::Ready(match is_read {
+        return Some(match is_read {
             true => answer::page(FILES.page()),
             false => answer::method_not_allowed("GET, HEAD"),
-        }));
+        });
     }
     let caller = match admit(endpoint, peer, authority, headers) {
         Ok(caller) => caller,
-        Err(refusal) => return Some(Step::Ready(*refusal)),
+        Err(refusal) => return Some(*refusal),
     };
     seen.principal = Some(caller.principal.clone());
     if console_runs::is_path(path) {
-        return Some(console_runs::step(endpoint, caller, method, path, uri.query(), headers, body));
+        return Some(console_runs::answer(endpoint, caller, method, path, uri.query(), headers, body).await);
     }
     if !is_read(method) {
-        return Some(Step::Ready(answer::method_not_allowed("GET, HEAD")));
+        return Some(answer::method_not_allowed("GET, HEAD"));
     }
     let json = match path {
-        SIGN_INS => {
-            let told = endpoint.telemetry.console_sign_ins(&caller.principal);
-            let answer = async { data(told.await) };
-            return Some(Step::Waiting(Box::new(Waiting::Work(Box::pin(answer)))));
-        }
+        SIGN_INS => endpoint.telemetry.console_sign_ins(&caller.principal).await,
         CATALOG => endpoint.telemetry.console_catalog(),
         _ => {
             let limiter = &endpoint.service.limiter;
@@ -74,7 +69,7 @@ pub(super) fn step(
             endpoint.telemetry.console_state(&facts, &caller.principal)?
         }
     };
-    Some(Step::Ready(data(json)))
+    Some(data(json))
 }
 
 /// True if the answer to `path` must not be stored by any cache.

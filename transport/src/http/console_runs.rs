@@ -14,8 +14,7 @@ use super::answer::{self, Answer};
 use super::auth::Caller;
 use super::console::{data, is_read};
 use super::headers::Headers;
-use super::post::Waiting;
-use super::router::{Endpoint, Step};
+use super::router::Endpoint;
 use super::small_body;
 use ptc_observers::console::{RunsFacts, cancelled, taken, whole_question};
 use ptc_protocol::principal::Principal;
@@ -69,7 +68,7 @@ struct Sent<'s> {
 }
 
 /// Answers a request of an admitted caller.
-pub(super) fn step(
+pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
     caller: &Caller,
     method: &Method,
@@ -77,61 +76,49 @@ pub(super) fn step(
     query: Option<&str>,
     headers: &Headers<'_>,
     body: Incoming,
-) -> Step {
+) -> Answer {
     let Some(runs) = endpoint.telemetry.sources.runs.clone() else {
         // Without runs the list is always empty.
-        return Step::Ready(match path == RUNS && is_read(method) {
+        return match path == RUNS && is_read(method) {
             true => data(endpoint.telemetry.console_runs(&facts(caller), &[], None)),
             false => refused(NotSeen::NotFound),
-        });
+        };
     };
     if path == RUNS {
         if !is_read(method) {
-            return Step::Ready(answer::method_not_allowed("GET, HEAD"));
+            return answer::method_not_allowed("GET, HEAD");
         }
-        let (endpoint, caller) = (endpoint.clone(), caller.clone());
-        let after = query.and_then(|query| query.strip_prefix("after=")).map(str::to_owned);
-        let work = async move {
-            let of = (!caller.is_operator).then_some(&caller.principal);
-            match runs.list(of).await {
-                Ok(views) => data(endpoint.telemetry.console_runs(&facts(&caller), &views, after.as_deref())),
-                Err(why) => refused(why),
-            }
+        let after = query.and_then(|query| query.strip_prefix("after="));
+        let of = (!caller.is_operator).then_some(&caller.principal);
+        return match runs.list(of).await {
+            Ok(views) => data(endpoint.telemetry.console_runs(&facts(caller), &views, after)),
+            Err(why) => refused(why),
         };
-        return Step::Waiting(Box::new(Waiting::Work(Box::pin(work))));
     }
     let Some((run_id, place)) = named(path) else {
-        return Step::Ready(answer::text(StatusCode::NOT_FOUND, "not found"));
+        return answer::text(StatusCode::NOT_FOUND, "not found");
     };
     let work = match place {
         Place::Work(work) => work,
         Place::Question(_) if !is_read(method) => {
-            return Step::Ready(answer::method_not_allowed("GET, HEAD"));
+            return answer::method_not_allowed("GET, HEAD");
         }
-        Place::Question(id) => {
-            let (caller, run_id) = (caller.clone(), run_id.to_owned());
-            let work = async move { looked_at(&runs, &caller, &run_id, id).await };
-            return Step::Waiting(Box::new(Waiting::Work(Box::pin(work))));
-        }
+        Place::Question(id) => return looked_at(&runs, caller, run_id, id).await,
     };
     if *method != Method::POST {
-        return Step::Ready(answer::method_not_allowed("POST"));
+        return answer::method_not_allowed("POST");
     }
     let reception = match small_body::begin(endpoint, &caller.principal, headers, body) {
         Ok(reception) => reception,
-        Err(refusal) => return Step::Ready(*refusal),
+        Err(refusal) => return *refusal,
     };
-    let (endpoint, caller, run_id) = (endpoint.clone(), caller.clone(), run_id.to_owned());
-    let work = async move {
-        let received = match small_body::rest(&endpoint, reception).await {
-            Ok(received) => received,
-            Err(refusal) => return *refusal,
-        };
-        match act(&runs, &caller, &run_id, work, received.bytes()).await {
-            Ok(answer) | Err(answer) => answer,
-        }
+    let received = match small_body::rest(endpoint, reception).await {
+        Ok(received) => received,
+        Err(refusal) => return *refusal,
     };
-    Step::Waiting(Box::new(Waiting::Work(Box::pin(work))))
+    match act(&runs, caller, run_id, work, received.bytes()).await {
+        Ok(answer) | Err(answer) => answer,
+    }
 }
 
 fn facts(caller: &Caller) -> RunsFacts<'_> {

@@ -1,18 +1,16 @@
 //! `POST` on the MCP path.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::{Either, LocalBoxFuture, select};
+use futures_util::future::{Either, select};
 use http::header::ACCEPT;
-use http::response::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
-use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::pace::{AT_ONCE, apart};
 use ptc_host::time;
 use ptc_mcp::Revision;
@@ -24,7 +22,7 @@ use super::body::{Body, NoRoom, Notes, Received, Reception, Unread};
 use super::connection_registry::Phase;
 use super::ended_elsewhere::Ends;
 use super::headers::{self, Headers};
-use super::router::{Endpoint, Seen, Step, Unnamed};
+use super::router::{Endpoint, Seen, Unnamed};
 use super::sessions::{NoSession, Session};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
@@ -44,220 +42,81 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// or on another thread if they are [long](AT_ONCE).
 const AT_ONCE_BYTES: usize = 16 << 10;
 
-/// The work that a request waits for.
-pub(super) enum Waiting {
-    /// The rest of its body.
-    Body { reception: Reception, caller: Caller, said_modern: bool },
-    /// Its turn: the body is large.
-    Turn { received: Received, caller: Caller, said_modern: bool },
-    /// The end of its calls.
-    Calls(Calls),
-    /// Work that is no call: a request of the sign-in page to an authorization server, or of the console to the
-    /// store.
-    Work(LocalBoxFuture<'static, Answer>),
-}
-
-impl Waiting {
-    /// Waits, then answers.
-    pub(super) async fn answer(
-        self: Box<Self>,
-        endpoint: &Arc<Endpoint>,
-        headers: &HeaderMap,
-        seen: &mut Seen,
-    ) -> Answer {
-        let (received, caller, said_modern) = match *self {
-            Waiting::Work(answer) => return answer.await,
-            Waiting::Calls(calls) => return calls.answer(endpoint, headers, seen).await,
-            Waiting::Turn { received, caller, said_modern } => (received, caller, said_modern),
-            Waiting::Body { reception, caller, said_modern } => match body(reception, seen).await {
-                Err(unread) => return not_read(endpoint, unread),
-                Ok(received) => (received, caller, said_modern),
-            },
-        };
-        let outcome = if received.bytes().len() > AT_ONCE {
-            read_apart(endpoint, caller, headers, said_modern, received, seen).await
-        } else {
-            let principal = caller.principal.shared_name();
-            let _turn = match is_large(&received) {
-                true => endpoint.engine.turn(Some(principal)).await,
-                false => None,
-            };
-            let post = Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
-            // The body is not needed any more after this: calls own their data.
-            post.outcome(&received, seen)
-        };
-        match outcome {
-            Outcome::Ready(answer) => answer,
-            Outcome::Waiting(calls) => calls.answer(endpoint, headers, seen).await,
-        }
-    }
-}
-
-impl Calls {
-    async fn answer(self, endpoint: &Arc<Endpoint>, headers: &HeaderMap, seen: &mut Seen) -> Answer {
-        match self {
-            Calls::One { call, session } => run(endpoint, *call, session, &Headers::of(headers), seen).await,
-            Calls::Heard { answer, ends } => {
-                ends.heard().await;
-                answer
-            }
-            Calls::HandedOn { answer, ends } => {
-                ends.settled().await;
-                answer
-            }
-            Calls::Batch { replies, calls } => batch(endpoint, replies, calls).await,
-        }
-    }
-}
-
-/// Answers a POST of an authenticated caller, as far as possible without waiting.
-pub(super) fn begin(
+/// Answers a POST of an authenticated caller.
+pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
     caller: &Caller,
     headers: &Headers<'_>,
     said_modern: bool,
     body: RequestBody,
     seen: &mut Seen,
-    context: &mut Context<'_>,
-) -> Step {
+) -> Answer {
     if !is_json(headers) {
-        return Step::Ready(answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type"));
+        return answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
     }
     if !accepts(headers, "application/json") {
         let text = "not acceptable: answers are application/json";
-        return Step::Ready(answer::text(StatusCode::NOT_ACCEPTABLE, text));
+        return answer::text(StatusCode::NOT_ACCEPTABLE, text);
     }
-    let mut reception = match endpoint.bodies.receive(body, &caller.principal) {
-        Ok(reception) => reception,
-        Err(unread) => return Step::Ready(not_read(endpoint, unread)),
+    let received = match endpoint.bodies.receive(body, &caller.principal) {
+        Ok(reception) => received(reception, seen).await,
+        Err(unread) => Err(unread),
     };
-    // Usually the whole body has arrived, and no clock is read.
-    loop {
-        match reception.poll(context) {
-            Poll::Ready(Ok(false)) => {}
-            Poll::Ready(Ok(true)) => break,
-            Poll::Ready(Err(unread)) => return Step::Ready(not_read(endpoint, unread)),
-            Poll::Pending => {
-                let caller = caller.clone();
-                return Step::Waiting(Box::new(Waiting::Body { reception, caller, said_modern }));
+    let received = match received {
+        Ok(received) => received,
+        Err(unread) => return not_read(endpoint, unread),
+    };
+    let post = Post { endpoint, caller, headers, said_modern };
+    let outcome = match received.bytes().len() {
+        ..=AT_ONCE_BYTES => post.outcome(&received, seen),
+        ..=AT_ONCE => {
+            let _turn = Box::pin(endpoint.engine.turn(Some(caller.principal.shared_name()))).await;
+            post.outcome(&received, seen)
+        }
+        _ => return Box::pin(post.answer_apart(received, seen)).await,
+    };
+    if let Outcome::Ready(answer) = outcome {
+        seen.held = Some(received.into_held());
+        return answer;
+    }
+    // The body is not needed any more: calls own their data.
+    drop(received);
+    outcome.answer(endpoint, headers, seen).await
+}
+
+impl Outcome {
+    /// The answer, once it can be sent.
+    async fn answer(self, endpoint: &Arc<Endpoint>, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
+        match self {
+            Outcome::Ready(answer) => answer,
+            Outcome::Heard { answer, ends } => {
+                Box::pin(ends.heard()).await;
+                answer
             }
-        }
-    }
-    let received = reception.into_received();
-    if is_large(&received) {
-        let caller = caller.clone();
-        return Step::Waiting(Box::new(Waiting::Turn { received, caller, said_modern }));
-    }
-    let outcome = Post { endpoint, caller, headers, said_modern }.outcome(&received, seen);
-    let (call, session) = match outcome {
-        Outcome::Ready(answer) => {
-            seen.held = Some(received.into_held());
-            return Step::Ready(answer);
-        }
-        // The shutdown of the server takes precedence.
-        Outcome::Waiting(Calls::One { call, session }) if !endpoint.ending.has_begun() => (call, session),
-        Outcome::Waiting(calls) => return Step::Waiting(Box::new(Waiting::Calls(calls))),
-    };
-    // Questions need a stream of events; without one the client is not asked.
-    let call = match call.may_ask() && !reads_events(headers) {
-        true => Box::new(call.without_notifications()),
-        false => call,
-    };
-    match call.run_at_once(context) {
-        MaybeReady::Ready(finished) => {
-            if let Some(session) = session {
-                session.touch(time::now());
+            Outcome::HandedOn { answer, ends } => {
+                Box::pin(ends.settled()).await;
+                answer
             }
-            seen.held = Some(received.into_held());
-            Step::Ready(answered(finished))
+            Outcome::Call { call, session } => run(endpoint, *call, session, headers, seen).await,
+            Outcome::Batch { replies, calls } => Box::pin(batch(endpoint, replies, calls)).await,
         }
-        // The body is not needed any more: calls own their data.
-        MaybeReady::Waiting(call) => Step::Waiting(Box::new(Waiting::Calls(Calls::One { call, session }))),
     }
 }
 
-/// Reads the rest of a body. Meanwhile its connection counts as waiting for its client.
-async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread> {
+/// The whole body. Usually it has arrived, and no clock is read. Otherwise its connection counts as waiting for its
+/// client.
+async fn received(mut reception: Reception, seen: &mut Seen) -> Result<Received, Unread> {
+    if let Poll::Ready(all) = poll_fn(|context| Poll::Ready(reception.poll_all(context))).await {
+        return all.map(|()| reception.into_received());
+    }
     if let Some(busy) = &mut seen.busy {
         busy.enter(Phase::Receiving);
     }
-    let received = reception.rest().await;
+    let received = Box::pin(reception.rest()).await;
     if let Some(busy) = &mut seen.busy {
         busy.enter(Phase::Working);
     }
     received
-}
-
-/// Parses a body on a thread of its own.
-async fn read_apart(
-    endpoint: &Arc<Endpoint>,
-    caller: Caller,
-    headers: &HeaderMap,
-    said_modern: bool,
-    received: Received,
-    seen: &mut Seen,
-) -> Outcome {
-    let (endpoint, headers, bytes) = (endpoint.clone(), headers.clone(), received.bytes().len());
-    let mut its = seen.take();
-    let read = apart(bytes, move || {
-        let headers = Headers::of(&headers);
-        let post = Post { endpoint: &endpoint, caller: &caller, headers: &headers, said_modern };
-        let outcome = post.outcome(&received, &mut its);
-        (Moved::of(outcome), its)
-    });
-    let (moved, its) = read.await;
-    *seen = its;
-    moved.into_outcome()
-}
-
-/// An outcome that moves from one thread to another: the body of an answer is bound to the connection that sends it.
-enum Moved {
-    Ready(Plain),
-    Heard(Plain, Ends),
-    HandedOn(Plain, Ends),
-    One(Box<Call>, Option<Arc<Session>>),
-    Batch(Vec<Vec<u8>>, Vec<Call>),
-}
-
-impl Moved {
-    fn of(outcome: Outcome) -> Moved {
-        match outcome {
-            Outcome::Ready(answer) => Moved::Ready(Plain::of(answer)),
-            Outcome::Waiting(Calls::Heard { answer, ends }) => Moved::Heard(Plain::of(answer), ends),
-            Outcome::Waiting(Calls::HandedOn { answer, ends }) => Moved::HandedOn(Plain::of(answer), ends),
-            Outcome::Waiting(Calls::One { call, session }) => Moved::One(call, session),
-            Outcome::Waiting(Calls::Batch { replies, calls }) => Moved::Batch(replies, calls),
-        }
-    }
-
-    fn into_outcome(self) -> Outcome {
-        Outcome::Waiting(match self {
-            Moved::Ready(answer) => return Outcome::Ready(answer.into_answer()),
-            Moved::Heard(answer, ends) => Calls::Heard { answer: answer.into_answer(), ends },
-            Moved::HandedOn(answer, ends) => Calls::HandedOn { answer: answer.into_answer(), ends },
-            Moved::One(call, session) => Calls::One { call, session },
-            Moved::Batch(replies, calls) => Calls::Batch { replies, calls },
-        })
-    }
-}
-
-/// An answer that is no stream of events.
-struct Plain(Box<Parts>, Bytes);
-
-impl Plain {
-    fn of(answer: Answer) -> Plain {
-        let (parts, body) = answer.into_parts();
-        Plain(Box::new(parts), body.into_bytes())
-    }
-
-    fn into_answer(self) -> Answer {
-        Answer::from_parts(*self.0, Body::full(self.1))
-    }
-}
-
-/// True if parsing this body takes a turn.
-fn is_large(received: &Received) -> bool {
-    received.bytes().len() > AT_ONCE_BYTES
 }
 
 /// The answer to a body that could not be read.
@@ -277,29 +136,18 @@ pub(super) fn not_read(endpoint: &Endpoint, unread: Unread) -> Answer {
     answer::retry_after(answer::busy(status, format!("server busy: {no_room}")), COME_BACK)
 }
 
-/// The outcome of a message: its answer, or calls to run.
-type Outcome = MaybeReady<Answer, Calls>;
-
-/// The calls that a body requests.
-pub(super) enum Calls {
-    /// The answer is ready, and waits until the other replicas have processed the same change.
-    Heard {
-        answer: Answer,
-        ends: Ends,
-    },
-    /// The answer is ready, and waits until the store has the message for the other replicas.
-    HandedOn {
-        answer: Answer,
-        ends: Ends,
-    },
-    One {
-        call: Box<Call>,
-        session: Option<Arc<Session>>,
-    },
-    Batch {
-        replies: Vec<Vec<u8>>,
-        calls: Vec<Call>,
-    },
+/// The outcome of a body.
+enum Outcome {
+    /// The answer.
+    Ready(Answer),
+    /// The answer waits until the other replicas have processed the same change.
+    Heard { answer: Answer, ends: Ends },
+    /// The answer waits until the store has the message for the other replicas.
+    HandedOn { answer: Answer, ends: Ends },
+    /// A call is to be run.
+    Call { call: Box<Call>, session: Option<Arc<Session>> },
+    /// Calls of a batch are to be run.
+    Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
 }
 
 /// A conversation of the handshake era, and its session, if it has one.
@@ -313,6 +161,21 @@ struct Post<'a> {
 }
 
 impl Post<'_> {
+    /// The answer to a long body, which is parsed on a thread of its own.
+    async fn answer_apart(&self, received: Received, seen: &mut Seen) -> Answer {
+        let (endpoint, caller, said_modern) = (self.endpoint.clone(), self.caller.clone(), self.said_modern);
+        let (all, bytes) = (self.headers.all.clone(), received.bytes().len());
+        let mut its = seen.take();
+        let read = apart(bytes, move || {
+            let headers = &Headers::of(&all);
+            let post = Post { endpoint: &endpoint, caller: &caller, headers, said_modern };
+            (post.outcome(&received, &mut its), its)
+        });
+        let (outcome, its) = read.await;
+        *seen = its;
+        outcome.answer(self.endpoint, self.headers, seen).await
+    }
+
     /// Reads a body and processes it.
     #[expect(clippy::disallowed_methods, reason = "entry point: Post.outcome")]
     fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
@@ -430,7 +293,7 @@ impl Post<'_> {
                 Outcome::Ready(answer::retry_after(answer, COME_BACK))
             }
             Handled::Reply(reply) => Outcome::Ready(answer::of_reply(reply)),
-            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session: None }),
+            Handled::Call(call) => Outcome::Call { call, session: None },
             Handled::Silent | Handled::Exit => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
         }
     }
@@ -461,7 +324,7 @@ impl Post<'_> {
                 }
                 let answer = answer::of_reply(reply);
                 match self.told_elsewhere(method.flatten(), session.is_some()) {
-                    Some(ends) => Outcome::Waiting(Calls::Heard { answer, ends }),
+                    Some(ends) => Outcome::Heard { answer, ends },
                     None => Outcome::Ready(answer),
                 }
             }
@@ -471,11 +334,11 @@ impl Post<'_> {
                 let is_handed_on =
                     message.is_response() || method.flatten() == Some("notifications/cancelled");
                 match self.endpoint.sessions.ends().filter(|ends| is_handed_on && ends.is_telling()) {
-                    Some(ends) => Outcome::Waiting(Calls::HandedOn { answer, ends: ends.clone() }),
+                    Some(ends) => Outcome::HandedOn { answer, ends: ends.clone() },
                     None => Outcome::Ready(answer),
                 }
             }
-            Handled::Call(call) => Outcome::Waiting(Calls::One { call, session }),
+            Handled::Call(call) => Outcome::Call { call, session },
             Handled::Exit => {
                 if let Some(session) = session {
                     self.endpoint.sessions.close(&session, "exit");
@@ -622,7 +485,7 @@ impl Post<'_> {
                 }
             }
         }
-        Outcome::Waiting(Calls::Batch { replies, calls })
+        Outcome::Batch { replies, calls }
     }
 }
 

@@ -1,19 +1,15 @@
 //! Routes, and the checks that come before a body is read.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Context;
 use std::time::Duration;
 
-use futures_util::future::LocalBoxFuture;
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use ptc_host::engine::Engine;
-use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::text::clip;
 use ptc_host::time::{self, Instant};
 use ptc_mcp::RpcError;
@@ -22,14 +18,14 @@ use tracing::{debug, info, warn};
 
 use super::answer::{self, Answer, REQUEST_ID};
 use super::auth::{Authenticator, Caller};
-use super::body::{Bodies, Held};
+use super::body::{Bodies, BodyInProgress, Held};
 use super::connection::{Asked, InProgress};
 use super::connection_registry::{Busy, ConnectionRegistry};
 use super::counts::Counts;
 use super::headers::Headers;
 use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
-use super::post::{self, Waiting};
+use super::post;
 use super::sessions::{NoSession, Session, Sessions};
 use super::sign_in::{self, SignInPage};
 use super::{console, ids, metrics, webhook};
@@ -156,12 +152,10 @@ pub(super) enum Unnamed {
 }
 
 /// Answers one request.
-pub(super) fn route(
-    asked: Asked,
-    context: &mut Context<'_>,
-) -> MaybeReady<Answer, LocalBoxFuture<'static, Result<Answer, Infallible>>> {
+pub(super) async fn route(asked: Asked) -> Response<BodyInProgress> {
     let Asked { request, peer, busy, in_progress } = asked;
     let (parts, body) = request.into_parts();
+    let started = time::now();
     let headers = Headers::of(&parts.headers);
     let mut seen = Seen {
         request_id: request_id(&headers),
@@ -170,56 +164,46 @@ pub(super) fn route(
         busy: Some(busy),
         held: None,
     };
-    let step = step(in_progress.endpoint(), peer, &parts, &headers, body, &mut seen, context);
-    let mut exchange = Exchange { in_progress, peer, parts, started: time::now(), seen };
-    match step {
-        Step::Ready(answer) => MaybeReady::Ready(exchange.end(answer)),
-        Step::Waiting(waiting) => MaybeReady::Waiting(Box::pin(async move {
-            let Exchange { in_progress, parts, seen, .. } = &mut exchange;
-            let answer = waiting.answer(in_progress.endpoint(), &parts.headers, seen).await;
-            Ok(exchange.end(answer))
-        })),
-    }
+    let endpoint = in_progress.endpoint();
+    let answer = match endpoint.serves(parts.uri.path()) {
+        true => mcp(endpoint, peer, &parts, &headers, body, &mut seen).await,
+        false => Box::pin(other(endpoint, peer, &parts, &headers, body, &mut seen)).await,
+    };
+    Exchange { in_progress, peer, parts, started, seen }.end(answer)
 }
 
-/// The result of examining a request: its answer, or the work to wait for.
-pub(super) type Step = MaybeReady<Answer, Box<Waiting>>;
-
-/// The checks before the body, and all other work that needs no waiting.
-fn step(
+/// The answer at another path than that of MCP.
+async fn other(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     parts: &Parts,
     headers: &Headers<'_>,
     body: Incoming,
     seen: &mut Seen,
-    context: &mut Context<'_>,
-) -> Step {
-    let authority = || parts.uri.authority().map(|authority| authority.as_str());
-    Step::Ready(match parts.uri.path() {
-        path if endpoint.serves(path) => {
-            return mcp(endpoint, peer, authority(), &parts.method, headers, body, seen, context);
-        }
-        path if endpoint.metrics_path.as_deref() == Some(path) => {
-            metrics::answer(endpoint, peer, authority(), &parts.method, headers)
-        }
-        path => match probe(&parts.method, path, &endpoint.instance, || endpoint.readiness()) {
-            Some((status, body)) => answer::json(status, body),
-            None => {
-                let (method, uri) = (&parts.method, &parts.uri);
-                if let Some(step) = sign_in::step(endpoint, peer, authority(), method, uri, headers, seen) {
-                    return step;
-                }
-                if webhook::is_path(endpoint, path) {
-                    return webhook::step(endpoint, peer, authority(), method, path, headers, body);
-                }
-                match console::step(endpoint, peer, authority(), (method, uri), (headers, body), seen) {
-                    Some(step) => return step,
-                    None => answer::not_found(&endpoint.path),
-                }
-            }
-        },
-    })
+) -> Answer {
+    let (method, uri, path) = (&parts.method, &parts.uri, parts.uri.path());
+    let authority = authority(parts);
+    if endpoint.metrics_path.as_deref() == Some(path) {
+        return metrics::answer(endpoint, peer, authority, method, headers);
+    }
+    if let Some((status, body)) = probe(method, path, &endpoint.instance, || endpoint.readiness()) {
+        return answer::json(status, body);
+    }
+    if let Some(answer) = sign_in::answer(endpoint, peer, authority, method, uri, headers, seen).await {
+        return answer;
+    }
+    if webhook::is_path(endpoint, path) {
+        return webhook::answer(endpoint, peer, authority, method, path, headers, body).await;
+    }
+    match console::answer(endpoint, peer, authority, (method, uri), (headers, body), seen).await {
+        Some(answer) => answer,
+        None => answer::not_found(&endpoint.path),
+    }
+}
+
+/// The authority that the request names as its target.
+fn authority(parts: &Parts) -> Option<&str> {
+    parts.uri.authority().map(|authority| authority.as_str())
 }
 
 /// A request and the facts to report at its end.
@@ -233,7 +217,7 @@ struct Exchange {
 
 impl Exchange {
     /// Adds the common headers to an answer, and reports it.
-    fn end(self, mut answer: Answer) -> Answer {
+    fn end(self, mut answer: Answer) -> Response<BodyInProgress> {
         let Exchange { in_progress, peer, parts, started, seen } = self;
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
@@ -278,44 +262,40 @@ impl Exchange {
             None => stop!(debug),
         }
         answer.headers_mut().insert(REQUEST_ID, seen.request_id);
-        answer.body_mut().hold(in_progress);
-        answer
+        answer.map(|body| BodyInProgress::new(body, in_progress))
     }
 }
 
-/// Host, origin, credentials, method: in this order, all before the body.
-#[expect(clippy::too_many_arguments, reason = "each is a part of the request, taken apart once")]
-fn mcp(
+/// The answer at the path of MCP. Host, origin, credentials, method: in this order, all before the body.
+async fn mcp(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
-    authority: Option<&str>,
-    method: &Method,
+    parts: &Parts,
     headers: &Headers<'_>,
     body: Incoming,
     seen: &mut Seen,
-    context: &mut Context<'_>,
-) -> Step {
-    let caller = match admit(endpoint, peer, authority, headers) {
+) -> Answer {
+    let caller = match admit(endpoint, peer, authority(parts), headers) {
         Ok(caller) => caller,
-        Err(answer) => return Step::Ready(*answer),
+        Err(answer) => return *answer,
     };
     seen.principal = Some(caller.principal.clone());
     let held =
         seen.busy.as_ref().map_or(Ok(()), |busy| busy.belongs_to(&caller.principal, &endpoint.connections));
     if let Err(limit) = held {
         endpoint.counts.limit_rejected(&endpoint.instance, "max_connections_per_owner");
-        return Step::Ready(answer::too_many_connections(limit));
+        return answer::too_many_connections(limit);
     }
     let modern = headers.say_modern();
-    Step::Ready(match *method {
-        Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),
+    match parts.method {
+        Method::POST => post::answer(endpoint, caller, headers, modern, body, seen).await,
         // DELETE closes a session of the handshake era, whatever the header says.
         Method::DELETE if !modern || headers.session_id.first().is_some_and(|id| !id.is_empty()) => {
-            return delete(endpoint, &caller.principal, headers, seen);
+            Box::pin(delete(endpoint, &caller.principal, headers, seen)).await
         }
         _ if modern => answer::method_not_allowed("POST"),
         _ => answer::method_not_allowed("POST, DELETE"),
-    })
+    }
 }
 
 /// Host, origin, credentials: the caller of the request, or the refusal.
@@ -388,23 +368,24 @@ fn authenticate<'e>(
     }
 }
 
-fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, seen: &mut Seen) -> Step {
+async fn delete(
+    endpoint: &Endpoint,
+    principal: &Principal,
+    headers: &Headers<'_>,
+    seen: &mut Seen,
+) -> Answer {
     match endpoint.named_session(headers, principal) {
         Ok(session) => {
             seen.session = Some(session.clone());
             endpoint.sessions.close(&session, "delete");
-            let done = answer::empty(StatusCode::OK);
-            match endpoint.sessions.ends().filter(|ends| ends.is_shared()).cloned() {
-                None => Step::Ready(done),
-                Some(ends) => Step::Waiting(Box::new(Waiting::Work(Box::pin(async move {
-                    ends.heard().await;
-                    done
-                })))),
+            if let Some(ends) = endpoint.sessions.ends().filter(|ends| ends.is_shared()) {
+                ends.heard().await;
             }
+            answer::empty(StatusCode::OK)
         }
-        Err(Unnamed::Missing) => Step::Ready(answer::missing_session()),
+        Err(Unnamed::Missing) => answer::missing_session(),
         // A session that could be resumed here is not open: there is nothing to close.
-        Err(Unnamed::Unknown | Unnamed::Refused(_)) => Step::Ready(answer::unknown_session()),
+        Err(Unnamed::Unknown | Unnamed::Refused(_)) => answer::unknown_session(),
     }
 }
 

@@ -11,8 +11,7 @@ use ptc_mcp::json::json;
 use super::answer::{self, Answer};
 use super::headers::Headers;
 use super::limiter::Verdict;
-use super::post::Waiting;
-use super::router::{Endpoint, Step, check_source};
+use super::router::{Endpoint, check_source};
 use super::small_body;
 use ptc_runs::webhook::{ANSWERS, HEADER, Taken};
 
@@ -28,7 +27,7 @@ fn named(path: &str) -> Option<(&str, &str)> {
 }
 
 /// Answers a request to that path.
-pub(super) fn step(
+pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
@@ -36,22 +35,22 @@ pub(super) fn step(
     path: &str,
     headers: &Headers<'_>,
     body: Incoming,
-) -> Step {
+) -> Answer {
     let sources = &endpoint.telemetry.sources;
     let (Some(webhook), Some(runs), Some((run_id, question))) =
         (sources.webhook.clone(), sources.runs.clone(), named(path))
     else {
-        return Step::Ready(answer::text(StatusCode::NOT_FOUND, "not found"));
+        return answer::text(StatusCode::NOT_FOUND, "not found");
     };
     if let Err(refusal) = check_source(endpoint, authority, headers) {
-        return Step::Ready(*refusal);
+        return *refusal;
     }
     if *method != Method::POST {
-        return Step::Ready(answer::method_not_allowed("POST"));
+        return answer::method_not_allowed("POST");
     }
     let reception = match small_body::begin(endpoint, webhook.caller(), headers, body) {
         Ok(reception) => reception,
-        Err(refusal) => return Step::Ready(*refusal),
+        Err(refusal) => return *refusal,
     };
     // Two signatures are refused.
     let signature = headers.all.get_all(HEADER).into_iter();
@@ -59,17 +58,12 @@ pub(super) fn step(
         [one] => Some((*one).clone()),
         _ => None,
     };
-    let (run_id, question) = (run_id.to_owned(), question.to_owned());
-    let endpoint = endpoint.clone();
-    let work = async move {
-        let received = match small_body::rest(&endpoint, reception).await {
-            Ok(received) => received,
-            Err(refusal) => return *refusal,
-        };
-        let taken = webhook.take(&runs, &run_id, &question, signature.as_ref(), received.bytes()).await;
-        answered(&endpoint, peer, taken)
+    let received = match small_body::rest(endpoint, reception).await {
+        Ok(received) => received,
+        Err(refusal) => return *refusal,
     };
-    Step::Waiting(Box::new(Waiting::Work(Box::pin(work))))
+    let taken = webhook.take(&runs, run_id, question, signature.as_ref(), received.bytes()).await;
+    answered(endpoint, peer, taken)
 }
 
 fn answered(endpoint: &Endpoint, peer: IpAddr, taken: Taken) -> Answer {

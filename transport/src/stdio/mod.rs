@@ -9,13 +9,11 @@ mod pipes;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::time;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::{error, info, warn};
@@ -214,15 +212,14 @@ impl Pipe {
         }
     }
 
-    /// Runs a call: at once as far as it needs no waiting, so that a short program runs to its end.
-    fn run(&mut self, call: Box<Call>) {
+    /// Runs a call: a short program to its end, any other one until it waits.
+    fn run(&mut self, call: Call) {
+        let outbox = self.outbox.clone();
+        let mut running = answer(call.run(move |note| outbox.push(note))).boxed();
         // A call that still runs is polled by the conversation itself.
-        match call.run_at_once(&mut Context::from_waker(Waker::noop())) {
-            MaybeReady::Ready(finished) => self.finish(answered(finished)),
-            MaybeReady::Waiting(call) => {
-                let outbox = self.outbox.clone();
-                self.calls.push(answer(call.run(move |note| outbox.push(note))).boxed());
-            }
+        match running.as_mut().now_or_never() {
+            Some(answered) => self.finish(answered),
+            None => self.calls.push(running),
         }
     }
 
@@ -241,7 +238,7 @@ impl Pipe {
                 Handled::Exit => return std::ops::ControlFlow::Break(()),
                 Handled::Silent => {}
                 Handled::Reply(reply) => self.outbox.push(reply.body),
-                Handled::Call(call) => self.run(call),
+                Handled::Call(call) => self.run(*call),
             },
             Ok(Incoming::Batch(messages)) if self.allows_batches() => return self.receive_batch(&messages),
             Ok(Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage) => self.refuse(),

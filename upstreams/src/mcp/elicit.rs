@@ -7,10 +7,9 @@ use ptc_mcp::encode;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::inbound::{Answer, Inbound};
+use super::inbound::{Inbound, InboundReply};
 use crate::upstream::asking::CANCELLED;
 use crate::upstream::{Asking, Elicitation, SamplingFault, SamplingRequest};
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::visible::visible;
 
 /// Most questions that are open on one stream; a server that asks more has these refused.
@@ -111,12 +110,12 @@ impl Drop for Open {
 impl Inbound {
     /// Has a person asked on behalf of the call that the question belongs to. `None`: a question of that id is open already,
     /// and its answer is the answer to both.
-    pub(super) fn elicit(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
+    pub(super) fn elicit(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<InboundReply> {
         let dismissed = |why: &str| {
             if self.take_place() {
                 tracing::warn!(event = "upstream_question_dismissed", upstream = self.name(), why);
             }
-            Some(MaybeReady::Ready(encode::result(id, CANCELLED.as_bytes())))
+            Some(InboundReply::Ready(encode::result(id, CANCELLED.as_bytes())))
         };
         let elicitation = match Elicitation::read(params) {
             Ok(elicitation) => elicitation,
@@ -131,7 +130,7 @@ impl Inbound {
                 };
                 let asking = asking.clone();
                 let asked = async move { Ok(asking.ask(elicitation).await.unwrap_or_else(dismissal)) };
-                Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
+                Some(InboundReply::Waiting(Box::pin(open.answered(asked))))
             }
             Link::Call(..) => dismissed(NOBODY),
             Link::Session => {
@@ -155,20 +154,20 @@ impl Inbound {
                     }
                     Ok(dismissal())
                 };
-                Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
+                Some(InboundReply::Waiting(Box::pin(open.answered(asked))))
             }
         }
     }
 
     /// Has the operator's model answer on behalf of the call that the request belongs to. `None`: a request of that id is open
     /// already, and its answer is the answer to both.
-    pub(super) fn sample(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
+    pub(super) fn sample(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<InboundReply> {
         let refused = |fault: SamplingFault| {
             if self.take_place() {
                 let why = visible(&fault.message);
                 tracing::warn!(event = "upstream_sampling_refused", upstream = self.name(), %why);
             }
-            Some(MaybeReady::Ready(refusal(id, &fault)))
+            Some(InboundReply::Ready(refusal(id, &fault)))
         };
         let request = match SamplingRequest::read(params) {
             Ok(request) => request,
@@ -184,7 +183,7 @@ impl Inbound {
                 let asking = asking.clone();
                 let sampled =
                     async move { asking.sample(request).await.unwrap_or_else(|| Err(SamplingFault::over())) };
-                Some(MaybeReady::Waiting(Box::pin(open.answered(sampled))))
+                Some(InboundReply::Waiting(Box::pin(open.answered(sampled))))
             }
             Link::Call(..) => refused(SamplingFault::refused(NO_MODEL)),
             Link::Session => {
@@ -208,7 +207,7 @@ impl Inbound {
                     }
                     Err(SamplingFault::over())
                 };
-                Some(MaybeReady::Waiting(Box::pin(open.answered(sampled))))
+                Some(InboundReply::Waiting(Box::pin(open.answered(sampled))))
             }
         }
     }
@@ -257,17 +256,17 @@ mod tests {
         Caller { asking: Some(asking), ..Caller::default() }
     }
 
-    fn waiting(answer: Option<Answer>) -> BoxFuture<'static, Option<Vec<u8>>> {
+    fn waiting(answer: Option<InboundReply>) -> BoxFuture<'static, Option<Vec<u8>>> {
         match answer {
-            Some(MaybeReady::Waiting(answer)) => answer,
-            Some(MaybeReady::Ready(answer)) => panic!("{}", String::from_utf8_lossy(&answer)),
+            Some(InboundReply::Waiting(answer)) => answer,
+            Some(InboundReply::Ready(answer)) => panic!("{}", String::from_utf8_lossy(&answer)),
             None => panic!("it is open already"),
         }
     }
 
-    fn is_dismissed(answer: Option<Answer>) -> bool {
+    fn is_dismissed(answer: Option<InboundReply>) -> bool {
         match answer {
-            Some(MaybeReady::Ready(answer)) => {
+            Some(InboundReply::Ready(answer)) => {
                 answer == br#"{"jsonrpc":"2.0","id":1,"result":{"action":"cancel"}}"#
             }
             _ => false,
@@ -338,8 +337,8 @@ mod tests {
     async fn a_request_for_a_model_belongs_to_the_only_run_too() {
         let inbound = inbound_that_asks();
         let params = r#"{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}"#;
-        let refused = |answer: Option<Answer>| match answer {
-            Some(MaybeReady::Ready(answer)) => String::from_utf8(answer).unwrap(),
+        let refused = |answer: Option<InboundReply>| match answer {
+            Some(InboundReply::Ready(answer)) => String::from_utf8(answer).unwrap(),
             _ => panic!("it waits"),
         };
         let none = refused(inbound.sample("1", params, Link::Session));

@@ -18,7 +18,6 @@ use super::roots::{ClientRoots, Roots};
 use crate::config::{Offered, UpstreamConfig};
 use crate::upstream::connections::OpenFor;
 use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent, Visits};
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::time::{self, Instant};
 use ptc_base::visible::without_controls;
 use ptc_engine::audience::{Audience, UpstreamMessage};
@@ -41,8 +40,13 @@ const ELICITATION: &str = r#""elicitation":{"form":{},"url":{}}"#;
 /// Declares that a model can be asked. It has no tools, and no context besides the request.
 const SAMPLING: &str = r#""sampling":{}"#;
 
-/// The answer to a request of a server, at once or when it is known; none if the server has withdrawn it.
-pub(super) type Answer = MaybeReady<Vec<u8>, BoxFuture<'static, Option<Vec<u8>>>>;
+/// The answer to a request of a server.
+pub(super) enum InboundReply {
+    /// It is known.
+    Ready(Vec<u8>),
+    /// People or a model have to give it; none if the server has withdrawn the request.
+    Waiting(BoxFuture<'static, Option<Vec<u8>>>),
+}
 
 /// The unsolicited messages of one upstream, and their receivers.
 #[derive(Debug)]
@@ -154,9 +158,9 @@ impl Inbound {
         id: &str,
         params: Option<&str>,
         link: Link<'_>,
-    ) -> Option<Answer> {
+    ) -> Option<InboundReply> {
         Some(match method {
-            "ping" => MaybeReady::Ready(encode::empty_result(id)),
+            "ping" => InboundReply::Ready(encode::empty_result(id)),
             "roots/list" if self.roots.are_offered() => self.roots.answer(id),
             "elicitation/create" if self.offered.questions && era == Era::Handshake => {
                 return self.elicit(id, params.unwrap_or("{}"), link);
@@ -166,7 +170,7 @@ impl Inbound {
             }
             _ => {
                 tracing::debug!(upstream = &*self.name, method, "upstream_request_refused");
-                MaybeReady::Ready(encode::method_not_found(id))
+                InboundReply::Ready(encode::method_not_found(id))
             }
         })
     }
@@ -580,8 +584,8 @@ pub(super) mod tests {
             None,
             Link::Session,
         ) {
-            Some(MaybeReady::Ready(answer)) => String::from_utf8(answer).unwrap(),
-            Some(MaybeReady::Waiting(_)) | None => panic!("it is known"),
+            Some(InboundReply::Ready(answer)) => String::from_utf8(answer).unwrap(),
+            Some(InboundReply::Waiting(_)) | None => panic!("it is known"),
         };
         assert_eq!(answer(&inbound(), "ping"), r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
         for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
@@ -590,7 +594,7 @@ pub(super) mod tests {
         let asks = inbound_that_asks();
         let modern = asks.answer(Era::Modern, "elicitation/create", "1", None, Link::Session);
         assert!(
-            matches!(modern, Some(MaybeReady::Ready(answer)) if String::from_utf8_lossy(&answer).contains("-32601"))
+            matches!(modern, Some(InboundReply::Ready(answer)) if String::from_utf8_lossy(&answer).contains("-32601"))
         );
         let roots = RootsConfig::Listed(r#"[{"uri":"file:///a"}]"#.into());
         let listed = Inbound::new(&UpstreamConfig { roots, ..config() }, &ClientRoots::default());

@@ -6,9 +6,8 @@ use std::time::Duration;
 use ptc_mcp::encode;
 use tokio::sync::watch;
 
-use super::inbound::Answer;
+use super::inbound::InboundReply;
 use crate::config::RootsConfig;
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::time;
 
 /// How long a server that asks is kept waiting for the roots of the client.
@@ -84,17 +83,17 @@ impl Roots {
     }
 
     /// The answer to `roots/list`.
-    pub(super) fn answer(&self, id: &str) -> Answer {
+    pub(super) fn answer(&self, id: &str) -> InboundReply {
         match self {
-            Self::NotOffered => MaybeReady::Ready(encode::method_not_found(id)),
-            Self::Listed(roots) => MaybeReady::Ready(answer(id, roots)),
+            Self::NotOffered => InboundReply::Ready(encode::method_not_found(id)),
+            Self::Listed(roots) => InboundReply::Ready(answer(id, roots)),
             Self::Client(ClientRoots(client)) => {
                 let known = client.borrow().clone();
                 if !known.awaited {
-                    return MaybeReady::Ready(answer(id, &known.roots));
+                    return InboundReply::Ready(answer(id, &known.roots));
                 }
                 let (mut known, id) = (client.subscribe(), id.to_owned());
-                MaybeReady::Waiting(Box::pin(async move {
+                InboundReply::Waiting(Box::pin(async move {
                     let told = time::timeout(PATIENCE, known.wait_for(|known| !known.awaited)).await;
                     let roots = match told {
                         Ok(Ok(known)) => known.roots.clone(),

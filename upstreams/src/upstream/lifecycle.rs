@@ -2,6 +2,7 @@
 //! window of a crash (upstreams.md 6.3).
 
 use ptc_base::sync::Mutex;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
@@ -11,7 +12,6 @@ use tokio::sync::{Notify, broadcast, watch};
 
 use super::{CallFault, Health, Introduction, Phase, ToolInfo, UpstreamEvent};
 use crate::config::Backoff;
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::time::{self, Instant};
 
 /// The longest recovery window that a call waits out.
@@ -143,8 +143,8 @@ impl<C: Connection> Lifecycle<C> {
             time::sleep(wait).await;
         }
         let (mut outcome, leads) = match self.begin(start)? {
-            MaybeReady::Ready(connection) => return Ok(connection),
-            MaybeReady::Waiting(Awaited(outcome, leads)) => (outcome, leads),
+            ControlFlow::Break(connection) => return Ok(connection),
+            ControlFlow::Continue(Awaited(outcome, leads)) => (outcome, leads),
         };
         let wait = async {
             match outcome.wait_for(Option::is_some).await {
@@ -172,14 +172,14 @@ impl<C: Connection> Lifecycle<C> {
     fn begin<F>(
         self: &Arc<Self>,
         start: impl FnOnce() -> F,
-    ) -> Result<MaybeReady<Arc<C>, Awaited<C>>, CallFault>
+    ) -> Result<ControlFlow<Arc<C>, Awaited<C>>, CallFault>
     where
         F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
     {
         let mut state = self.lock();
         match &state.link {
-            Link::Started(connection) => return Ok(MaybeReady::Ready(connection.clone())),
-            Link::Starting(outcome) => return Ok(MaybeReady::Waiting(Awaited(outcome.clone(), false))),
+            Link::Started(connection) => return Ok(ControlFlow::Break(connection.clone())),
+            Link::Starting(outcome) => return Ok(ControlFlow::Continue(Awaited(outcome.clone(), false))),
             Link::Closed => return Err(closed().never_sent()),
             Link::Stopped => {}
         }
@@ -199,7 +199,7 @@ impl<C: Connection> Lifecycle<C> {
         let starting = Starting { lifecycle: self.clone(), sender, announced };
         let start = start();
         self.owner.spawn(async move { starting.finish(start.await) });
-        Ok(MaybeReady::Waiting(Awaited(outcome, true)))
+        Ok(ControlFlow::Continue(Awaited(outcome, true)))
     }
 
     /// To be called when `connection` has ended, after its `ended()` says so.

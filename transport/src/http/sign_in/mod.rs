@@ -18,8 +18,7 @@ use tracing::warn;
 
 use super::answer::{self, Answer};
 use super::headers::Headers;
-use super::post::Waiting;
-use super::router::{Endpoint, Seen, Step, admit, check_source};
+use super::router::{Endpoint, Seen, admit, check_source};
 use crate::closing_page::ClosingPage;
 use cookie::BrowserKey;
 use ptc_host::digest::short_hash;
@@ -60,7 +59,7 @@ pub(super) fn holds_data(path: &str) -> bool {
 }
 
 /// Answers a request of the page; `None` for any other path.
-pub(super) fn step(
+pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
@@ -68,45 +67,39 @@ pub(super) fn step(
     uri: &Uri,
     headers: &Headers<'_>,
     seen: &mut Seen,
-) -> Option<Step> {
+) -> Option<Answer> {
     let page = endpoint.sign_in.as_ref()?;
-    let step = match (uri.path(), method) {
-        (START, &Method::GET | &Method::HEAD) => Step::Ready(answer::page(page::PAGE.page())),
+    let answer = match (uri.path(), method) {
+        (START, &Method::GET | &Method::HEAD) => answer::page(page::PAGE.page()),
         (START, &Method::POST) => {
             let caller = match admit(endpoint, peer, authority, headers) {
                 Ok(caller) => caller,
-                Err(refusal) => return Some(Step::Ready(*refusal)),
+                Err(refusal) => return Some(*refusal),
             };
             seen.principal = Some(caller.principal.clone());
             let principal = caller.principal.name().to_owned();
             let upstream = upstream(uri.query().unwrap_or_default());
-            let begun = begin(page.clone(), upstream, principal);
-            Step::Waiting(Box::new(Waiting::Work(Box::pin(begun))))
+            begin(page.clone(), upstream, principal).await
         }
-        (START, _) => Step::Ready(answer::method_not_allowed("GET, HEAD, POST")),
+        (START, _) => answer::method_not_allowed("GET, HEAD, POST"),
         (CALLBACK, &Method::GET) => {
             if let Err(refusal) = check_source(endpoint, authority, headers) {
-                return Some(Step::Ready(*refusal));
+                return Some(*refusal);
             }
             let query = uri.query().unwrap_or_default().to_owned();
             let state = state(&query).unwrap_or_default();
             match cookie::presented(headers.all, &state) {
-                Some(browser) => {
-                    let finished = finish(page.clone(), query, state, browser);
-                    Step::Waiting(Box::new(Waiting::Work(Box::pin(finished))))
-                }
+                Some(browser) => finish(page.clone(), query, state, browser).await,
                 // The browser has no cookie of this sign-in: it began elsewhere.
-                None => Step::Ready(answer::closing_page(ClosingPage::Unknown)),
+                None => answer::closing_page(ClosingPage::Unknown),
             }
         }
-        (CALLBACK, _) => Step::Ready(answer::method_not_allowed("GET")),
-        (CLIENT, &Method::GET | &Method::HEAD) => {
-            Step::Ready(answer::json(StatusCode::OK, page.client.clone()))
-        }
-        (CLIENT, _) => Step::Ready(answer::method_not_allowed("GET, HEAD")),
+        (CALLBACK, _) => answer::method_not_allowed("GET"),
+        (CLIENT, &Method::GET | &Method::HEAD) => answer::json(StatusCode::OK, page.client.clone()),
+        (CLIENT, _) => answer::method_not_allowed("GET, HEAD"),
         _ => return None,
     };
-    Some(step)
+    Some(answer)
 }
 
 /// Creates the pending sign-in of this principal, and returns the link to the upstream's sign-in.

@@ -19,6 +19,7 @@ use tokio::sync::{oneshot, watch};
 use url::Url;
 
 use super::super::elicit::Link;
+use super::super::inbound::InboundReply;
 use super::event_rate::{EVENTS_PER_SECOND, EventRate, warn_too_fast};
 use super::post::{
     Answer, ERROR_BODY, EVENTS, Endpoint, Failure, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing,
@@ -28,7 +29,6 @@ use super::session::HttpSession;
 use super::transport::shutdown_limits;
 use crate::upstream::lifecycle::{End, EndKind};
 use crate::upstream::{CallFault, no_memory};
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::pace::{Pace, STEP, apart};
 use ptc_base::time;
 use ptc_http::standstill::{Standstill, timeout_at};
@@ -345,8 +345,8 @@ impl Reader {
         let (replies, is_wanted) = apart(event.data.len(), move || reader.read(&event)).await;
         for Reply(reply) in replies {
             match reply {
-                MaybeReady::Ready(reply) => self.post(reply).await,
-                MaybeReady::Waiting(answer) => {
+                InboundReply::Ready(reply) => self.post(reply).await,
+                InboundReply::Waiting(answer) => {
                     let (reader, mut unused) = (self.clone(), self.shared.unused.subscribe());
                     tokio::spawn(async move {
                         let answer = tokio::select! {

@@ -19,7 +19,7 @@ use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
 
 use super::super::elicit::{Link, OpenQuestions};
-use super::super::inbound::{self, Inbound};
+use super::super::inbound::{self, Inbound, InboundReply};
 use super::super::mended::{Piece, complaint, pieces};
 use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
 use super::super::result::RawResult;
@@ -32,7 +32,6 @@ use crate::upstream::signed::{Signed, challenge_of};
 use crate::upstream::{
     Arrivals, Asking, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory,
 };
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::pace::{AT_ONCE, Pace, STEP, apart};
 use ptc_base::time::{self, Instant};
 use ptc_base::visible::without_controls;
@@ -114,7 +113,7 @@ pub(super) enum HttpReply {
 }
 
 /// The answer to a request of the server.
-pub(super) struct Reply(pub(super) inbound::Answer);
+pub(super) struct Reply(pub(super) inbound::InboundReply);
 
 /// The server's requests on the stream of a call, while its answer to the call is read.
 #[derive(Default)]
@@ -131,12 +130,12 @@ struct Asked {
 impl Asked {
     fn note(&mut self, reply: Reply, upstream: &str) {
         match reply.0 {
-            MaybeReady::Waiting(answer) => self.awaited.push(answer),
-            MaybeReady::Ready(answer) if self.known_count < MAX_REPLIES => {
+            InboundReply::Waiting(answer) => self.awaited.push(answer),
+            InboundReply::Ready(answer) if self.known_count < MAX_REPLIES => {
                 self.known_count += 1;
                 self.known.push_back(answer);
             }
-            MaybeReady::Ready(_) => {
+            InboundReply::Ready(_) => {
                 tracing::debug!(
                     upstream,
                     limit = MAX_REPLIES,
@@ -639,8 +638,8 @@ impl Endpoint {
     ) {
         for reply in replies.into_iter().filter(|_| session.era == Era::Handshake) {
             match reply.0 {
-                MaybeReady::Ready(reply) => drop(self.notify(session, "reply", reply, limits).await),
-                MaybeReady::Waiting(answer) => {
+                InboundReply::Ready(reply) => drop(self.notify(session, "reply", reply, limits).await),
+                InboundReply::Waiting(answer) => {
                     let (endpoint, session) = (self.clone(), session.clone());
                     tokio::spawn(async move {
                         let answer = tokio::select! {
@@ -956,7 +955,7 @@ mod tests {
     fn so_many_requests_are_answered_during_one_call() {
         let mut asked = Asked::default();
         for _ in 0..=MAX_REPLIES {
-            asked.note(Reply(MaybeReady::Ready(Vec::new())), "fake");
+            asked.note(Reply(InboundReply::Ready(Vec::new())), "fake");
         }
         assert_eq!(asked.known.len(), 1000);
     }

@@ -2,6 +2,7 @@
 
 use ptc_base::sync::Mutex;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
@@ -21,7 +22,6 @@ use super::tasks::Refused;
 use crate::child::StderrRing;
 use crate::upstream::lifecycle::{Connection, End, EndKind};
 use crate::upstream::{CallFault, CallLimits, FaultReason, Stopwatch, no_memory};
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::time::{self, Instant};
 
 /// How much of a text is remembered that is no message.
@@ -152,8 +152,8 @@ impl StdioConnection {
         let answer = std::future::poll_fn(|cx| {
             loop {
                 let written = match self.poll_answer(id, cx) {
-                    MaybeReady::Ready(answer) => return Poll::Ready(answer),
-                    MaybeReady::Waiting(written) => written,
+                    ControlFlow::Break(answer) => return Poll::Ready(answer),
+                    ControlFlow::Continue(written) => written,
                 };
                 if stopwatch.is_some_and(|stopwatch| stopwatch.stands(cx))
                     || timer.as_mut().poll(cx).is_pending()
@@ -217,20 +217,20 @@ impl StdioConnection {
         &self,
         id: u64,
         cx: &Context<'_>,
-    ) -> MaybeReady<Result<PipeReply, CallFault>, Option<Instant>> {
+    ) -> ControlFlow<Result<PipeReply, CallFault>, Option<Instant>> {
         let mut state = self.lock();
         let Some(pending) = state.pending.get_mut(&id) else {
-            return MaybeReady::Ready(Err(CallFault::unavailable("the request was lost")));
+            return ControlFlow::Break(Err(CallFault::unavailable("the request was lost")));
         };
         if pending.answer.is_some() {
             let answer = state.pending.remove(&id).and_then(|p| p.answer);
-            return answer.map_or(MaybeReady::Waiting(None), MaybeReady::Ready);
+            return answer.map_or(ControlFlow::Continue(None), ControlFlow::Break);
         }
         match &mut pending.waker {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
-        MaybeReady::Waiting(pending.written)
+        ControlFlow::Continue(pending.written)
     }
 
     /// The longest line worth keeping right now.

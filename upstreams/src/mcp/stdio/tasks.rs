@@ -12,6 +12,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 
 use super::super::elicit::Link;
+use super::super::inbound::InboundReply;
 use super::super::mended::{Nesting, Piece, complaint, pieces};
 use super::super::protocol;
 use super::super::result::RawResult;
@@ -19,7 +20,6 @@ use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::upstream::CallFault;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
-use ptc_base::maybe_ready::MaybeReady;
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_base::pace::{Pace, apart};
 use ptc_base::time::{self, timeout};
@@ -313,8 +313,8 @@ fn dispatch_one(
         (Some(method), Some(id)) => {
             let (era, params) = (connection.era(), message.params);
             match connection.inbound.answer(era, method, id, params, Link::Session) {
-                Some(MaybeReady::Ready(answer)) => connection.control(answer),
-                Some(MaybeReady::Waiting(answer)) => {
+                Some(InboundReply::Ready(answer)) => connection.control(answer),
+                Some(InboundReply::Waiting(answer)) => {
                     let connection = connection.clone();
                     lifecycle.owner().spawn(async move {
                         if let Some(answer) = answer.await {

@@ -61,7 +61,7 @@ fn payload(json: Bytes) -> Payload {
     if json.first() == Some(&b'"')
         && let Ok(Json::String(text)) = serde_json::from_slice(&json)
     {
-        return Payload::Text(text);
+        return Payload::Text(text.into());
     }
     Payload::Json(json)
 }

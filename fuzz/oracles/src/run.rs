@@ -151,7 +151,7 @@ fn reply(request: &HostRequest) -> Reply {
     match request {
         HostRequest::Tool { arguments, .. } => match digest(arguments) % 16 {
             0 => Reply::Raise(Error::new(Reason::ToolError, "tool 'echo' failed")),
-            1 => Reply::Value(Payload::Text("no JSON".to_owned())),
+            1 => Reply::Value(Payload::Text("no JSON".into())),
             2 => Reply::Value(Payload::None),
             3 => Reply::Value(Payload::Json(arguments[..arguments.len() / 2].to_vec().into())),
             _ => Reply::Value(echo(arguments)),
@@ -160,8 +160,8 @@ fn reply(request: &HostRequest) -> Reply {
             (Ok(_), Ok(_), Ok(arguments)) => match digest(&arguments.json) % 8 {
                 0 => Reply::fault("timeout", "no answer"),
                 1 => Reply::Success {
-                    payload: Payload::Text("text".to_owned()),
-                    content: vec![ContentBlock { kind: "text".to_owned(), members: Vec::new() }],
+                    payload: Payload::Text("text".into()),
+                    content: vec![ContentBlock::Other { kind: "text".to_owned(), members: Vec::new() }],
                     raw: Some(arguments.json.clone().into()),
                     watch: None,
                 },
@@ -174,7 +174,7 @@ fn reply(request: &HostRequest) -> Reply {
             0 => Reply::fault("upstream_error", "no such resource"),
             1 => Reply::Value(echo(&request.arguments)),
             2 => Reply::success(Payload::Content(Box::new(image(request.subject.clone())))),
-            _ => Reply::success(Payload::Text(request.subject.clone())),
+            _ => Reply::success(Payload::Text(request.subject.clone().into())),
         },
         HostRequest::Ask { message, schema } => match digest(message.as_bytes()) % 4 {
             0 => Reply::fault("declined", "the question was declined"),
@@ -190,9 +190,12 @@ fn reply(request: &HostRequest) -> Reply {
 
 /// An image whose content is the text, which may be no base64.
 fn image(text: String) -> ContentBlock {
-    let mime_type = BlockMember::Payload(Payload::Text("image/png".to_owned()));
+    let mime_type = BlockMember::Text("image/png".into());
     let content = BlockMember::Binary(text.into());
-    ContentBlock { kind: "image".to_owned(), members: vec![("mime_type", mime_type), ("ref", content)] }
+    ContentBlock::Other {
+        kind: "image".to_owned(),
+        members: vec![("mime_type", mime_type), ("ref", content)],
+    }
 }
 
 /// FNV-1a: the same on every run.
@@ -243,7 +246,7 @@ pub fn drive(machine: &mut Machine, limits: Limits, slice: u64, host: Host, call
         };
         let call = open.remove(next);
         if host.noisy {
-            machine.complete(u64::MAX - seed % 3, Reply::Value(Payload::Text("unasked".to_owned())));
+            machine.complete(u64::MAX - seed % 3, Reply::Value(Payload::Text("unasked".into())));
         }
         machine.complete(call.id, reply(&call.request));
         if host.noisy {

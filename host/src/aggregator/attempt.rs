@@ -6,7 +6,6 @@ use super::page_keys::page_keys;
 use super::runtime::Aggregator;
 use super::seen::SeenTool;
 use crate::catalog::ToolEntry;
-use bytes::Bytes;
 use ptc_base::time::{self, Instant};
 use ptc_engine::questions::{AnsweredBy, ArgumentsDigest};
 use ptc_engine::{
@@ -16,8 +15,8 @@ use ptc_schema::seen_shape::SAMPLE_BYTES;
 use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::UpstreamConfig;
 use ptc_upstreams::upstream::FaultReason;
-use ptc_upstreams::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
-use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
+use ptc_upstreams::upstream::{CallFault, CallReply};
+use ptc_vm::machine::{Payload, Reply};
 use ptc_vm::paging::Asked;
 use ptc_vm::value::ReplyWatch;
 use std::borrow::Cow;
@@ -150,8 +149,8 @@ impl<'a> Attempt<'a> {
         };
         let watch = self.run.log.push_watched(record, watch);
         Reply::Success {
-            payload: payload(reply.payload),
-            content: reply.content.into_iter().map(block).collect(),
+            payload: reply.payload,
+            content: reply.content,
             raw: wants_raw.then_some(reply.envelope),
             watch: Some(watch),
         }
@@ -206,7 +205,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The beginning of a value as text, shown where its program fails.
-    fn beginning(&self, payload: &ReplyPayload) -> Option<Box<str>> {
+    fn beginning(&self, payload: &Payload) -> Option<Box<str>> {
         let bytes = payload.text()?;
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_THROUGH)]).into_owned();
         Some(self.redactor().scrub_beginning(text, BEGINNING).into())
@@ -301,54 +300,13 @@ impl<'a> Attempt<'a> {
 fn blocks(reply: &CallReply) -> Option<AnswerBlocks> {
     let first = reply.content.first()?;
     let value = match &reply.payload {
-        ReplyPayload::None => ValueSource::Nothing,
-        ReplyPayload::Json(_) | ReplyPayload::JsonNull => ValueSource::Structured,
-        ReplyPayload::JsonOrText(_) | ReplyPayload::Text(_) if first.text().is_some() => {
-            ValueSource::FirstBlock
-        }
-        ReplyPayload::JsonOrText(_) | ReplyPayload::Text(_) => ValueSource::FirstText,
-        ReplyPayload::Content(_) => ValueSource::FirstBlock,
+        Payload::None => ValueSource::Nothing,
+        Payload::Json(_) | Payload::JsonNull => ValueSource::Structured,
+        Payload::JsonOrText(_) | Payload::Text(_) if first.text().is_some() => ValueSource::FirstBlock,
+        Payload::JsonOrText(_) | Payload::Text(_) => ValueSource::FirstText,
+        Payload::Content(_) => ValueSource::FirstBlock,
     };
     Some(AnswerBlocks { count: reply.content.len(), value })
-}
-
-/// The payload as the machine takes it.
-fn payload(payload: ReplyPayload) -> Payload {
-    match payload {
-        ReplyPayload::Json(bytes) => Payload::Json(bytes),
-        // The machine reads text that may be JSON and keeps it as text when it is not.
-        ReplyPayload::JsonOrText(bytes) => Payload::JsonOrText(bytes),
-        ReplyPayload::Text(bytes) => Payload::Text(String::from_utf8_lossy(&bytes).into_owned()),
-        ReplyPayload::JsonNull => Payload::Json(Bytes::from_static(b"null")),
-        ReplyPayload::Content(content) => Payload::Content(Box::new(block(*content))),
-        ReplyPayload::None => Payload::None,
-    }
-}
-
-/// A block as the machine takes it: a text decoded as `:value` is, text of other kinds as it stands.
-fn block(reply: ReplyBlock) -> ContentBlock {
-    match reply {
-        ReplyBlock::Text(bytes) => ContentBlock {
-            kind: "text".to_owned(),
-            members: vec![("text", Member::Payload(payload(ReplyPayload::of_text(bytes))))],
-        },
-        ReplyBlock::Other { kind, members } => {
-            let members = members.into_iter().map(|(name, value)| (name, member(value)));
-            ContentBlock { kind, members: members.collect() }
-        }
-    }
-}
-
-fn member(member: BlockMember) -> Member {
-    match member {
-        BlockMember::Text(bytes) => {
-            Member::Payload(Payload::Text(String::from_utf8_lossy(&bytes).into_owned()))
-        }
-        BlockMember::Count(count) => Member::Count(count),
-        BlockMember::Binary(base64) => Member::Binary(base64),
-        BlockMember::Block(inner) => Member::Payload(Payload::Content(Box::new(block(*inner)))),
-        BlockMember::Blocks(blocks) => Member::Blocks(blocks.into_iter().map(block).collect()),
-    }
 }
 
 /// Which credential a call to this upstream carries, by name.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use ptc_engine::ResultOverview;
 use ptc_secret::credentials::Redactor;
-use ptc_upstreams::upstream::ReplyPayload;
+use ptc_upstreams::upstream::Payload;
 
 /// Keys of a map, or entries of it, that are shown.
 const KEYS: usize = 8;
@@ -24,13 +24,13 @@ const PREVIEW: usize = 240;
 const LEAF: usize = 120;
 
 /// The overview of a payload; `None` where there is nothing to see.
-pub(super) fn overview(payload: &ReplyPayload, redactor: &Redactor) -> Option<ResultOverview> {
+pub(super) fn overview(payload: &Payload, redactor: &Redactor) -> Option<ResultOverview> {
     let previewer = Previewer { redactor };
     match payload {
-        ReplyPayload::None | ReplyPayload::Content(_) => None,
-        ReplyPayload::JsonNull => Some(scalar("nil", "null")),
-        ReplyPayload::Text(bytes) => Some(previewer.text(&String::from_utf8_lossy(bytes))),
-        ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => {
+        Payload::None | Payload::Content(_) => None,
+        Payload::JsonNull => Some(scalar("nil", "null")),
+        Payload::Text(bytes) => Some(previewer.text(&String::from_utf8_lossy(bytes))),
+        Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
             let text = String::from_utf8_lossy(bytes);
             Some(previewer.json(&text).unwrap_or_else(|| previewer.text(&text)))
         }
@@ -193,7 +193,7 @@ mod tests {
 
     fn of(json: &str) -> (String, String, &'static str) {
         let overview =
-            overview(&ReplyPayload::JsonOrText(Bytes::from(json.to_owned())), &Redactor::new()).unwrap();
+            overview(&Payload::JsonOrText(Bytes::from(json.to_owned())), &Redactor::new()).unwrap();
         (overview.shape, overview.preview, overview.value_kind)
     }
 
@@ -230,7 +230,7 @@ mod tests {
         let redactor = Redactor::new();
         redactor.register([&Secret::new("s3cret-s3cret-s3cret")]).unwrap();
         let json = format!(r#"{{"s3cret-s3cret-s3cret":"{}s3cret-s3cret-s3cret"}}"#, "x".repeat(110));
-        let overview = overview(&ReplyPayload::Json(Bytes::from(json)), &redactor).unwrap();
+        let overview = overview(&Payload::Json(Bytes::from(json)), &redactor).unwrap();
         assert!(!format!("{overview:?}").contains("s3cret"), "{overview:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode, StartError};
 use ptc_host::catalog::{tool_doc, tool_meta};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::upstream::{Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, ReplyPayload};
+use ptc_host::upstream::{Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Payload};
 use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -150,7 +150,7 @@ async fn a_document_is_fetched_and_its_operations_are_called() {
     assert_eq!((&meta["kind"], &meta["_ptc"]["operationId"]), (&json!("openapi-tool"), &json!("getThing")));
 
     let reply = call(&aggregator, r#"{"id":"org/42","max_items":3}"#, 1000).await.expect("an answer");
-    assert_eq!(reply.payload, ReplyPayload::Json(r#"{"n": 1}"#.into()));
+    assert_eq!(reply.payload, Payload::Json(r#"{"n": 1}"#.into()));
     let asked = service.requests();
     assert_eq!(asked[0].0, "GET /v1/things/org%2F42?max_items=3 HTTP/1.1");
     assert_eq!(

@@ -12,7 +12,7 @@ use ptc_host::config::{
 use ptc_host::credentials::CredentialStore;
 use ptc_host::http::Client;
 use ptc_host::mcp::{ClientRoots, HttpUpstream};
-use ptc_host::upstream::{CallLimits, FaultReason, Phase, ReplyPayload, Upstream, UpstreamEvent};
+use ptc_host::upstream::{CallLimits, FaultReason, Payload, Phase, Upstream, UpstreamEvent};
 use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 use url::Url;
@@ -454,8 +454,8 @@ async fn almost_json() {
         let server = FakeHttp::handshake(move |hit| answer(hit.body["id"].to_string()));
         let upstream = upstream(&server);
         let reply = call(&upstream, "t", "{}").await.unwrap();
-        match reply.payload.clone().resolve() {
-            ReplyPayload::Text(text) => assert_eq!(text, value.as_bytes()),
+        match reply.clone().decided() {
+            Payload::Text(text) => assert_eq!(text, value.as_bytes()),
             _ => assert_eq!(json_of(reply), value),
         }
         upstream.shutdown().await;

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use libtest_mimic::Trial;
 use ptc_host::time::{self, Clock};
 use ptc_host::upstream::{
-    Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, ReplyPayload, Upstream,
+    Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Payload, Upstream,
 };
 use ptc_mcp::json::Value;
 use ptc_test_support::{PATIENCE, wait_until_async};
@@ -123,8 +123,8 @@ pub(crate) async fn json(upstream: &dyn Upstream, tool: &str, arguments: &str) -
 
 /// The JSON payload of a reply.
 pub(crate) fn json_of(reply: CallReply) -> String {
-    match reply.payload.resolve() {
-        ReplyPayload::Json(bytes) => text(&bytes),
+    match reply.decided() {
+        Payload::Json(bytes) => text(&bytes),
         other => panic!("not JSON: {other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::{Catalog, check_call};
 use ptc_host::time;
-use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, ReplyPayload};
+use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, Payload};
 
 use super::{json, pairs, questions, report, tools};
 use crate::cli::output::outln;
@@ -86,11 +86,7 @@ async fn call(args: CallArgs) -> ExitCode {
 }
 
 /// Starts the upstream, checks the call and makes it.
-async fn ask(
-    aggregator: &Aggregator,
-    args: &CallArgs,
-    limits: AggregatorLimits,
-) -> Result<ReplyPayload, String> {
+async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits) -> Result<Payload, String> {
     let fault = |fault: CallFault| fault.to_string();
     let catalog = aggregator.catalog();
     let (server, tool, pairs) = target(&catalog, &args.target, &args.pairs)?;
@@ -122,7 +118,7 @@ async fn ask(
     };
     let person = questions::at_terminal(aggregator.redactor());
     let reply = aggregator.call_outside(&server, call, person.as_ref()).await;
-    reply.map(|reply| reply.payload.resolve()).map_err(fault)
+    reply.map(|reply| reply.decided()).map_err(fault)
 }
 
 /// The server, the tool and the pairs that a command line names: `server/tool`, as other commands print it, or two words.
@@ -158,14 +154,14 @@ fn for_a_shell(refusal: String) -> String {
 
 /// The payload as printed: JSON on one line, or on several for a person; text unchanged. `None` if there is none.
 #[expect(clippy::disallowed_methods, reason = "entry point: show()")]
-fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Option<String> {
+fn show(payload: Payload, aggregator: &Aggregator, terminal: bool) -> Option<String> {
     let redactor = aggregator.redactor();
     let text = |bytes: &[u8]| {
         let text = redactor.scrub_string(String::from_utf8_lossy(bytes).into_owned());
         report::shown(&text, terminal).into_owned()
     };
     match payload {
-        ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => {
+        Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
             let Ok(mut value) = serde_json::from_slice::<ptc_mcp::json::Value>(&bytes) else {
                 return Some(text(&bytes));
             };
@@ -173,9 +169,9 @@ fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Optio
             redactor.scrub_json(&mut value);
             Some(if terminal { format!("{value:#}") } else { value.to_string() })
         }
-        ReplyPayload::Text(bytes) => Some(text(&bytes)),
-        ReplyPayload::JsonNull => Some("null".to_owned()),
-        ReplyPayload::Content(_) | ReplyPayload::None => None,
+        Payload::Text(bytes) => Some(text(&bytes)),
+        Payload::JsonNull => Some("null".to_owned()),
+        Payload::Content(_) | Payload::None => None,
     }
 }
 

@@ -6,7 +6,7 @@ use ptc_vm::value::decoded_len;
 use serde_json::value::RawValue;
 
 use super::result::{Text, text_of};
-use crate::upstream::{BlockMember, CallFault, CallLimits, FaultReason, ReplyBlock};
+use crate::upstream::{BlockMember, CallFault, CallLimits, ContentBlock, FaultReason};
 
 /// Blocks of one answer that a program gets to see.
 pub(super) const MAX_BLOCKS: usize = 10_000;
@@ -105,7 +105,7 @@ pub(super) fn text_of_block(block: &RawValue) -> Option<&str> {
 
 /// All blocks of a result.
 #[expect(clippy::disallowed_methods, reason = "entry point: blocks()")]
-pub(super) fn blocks(result: &Bytes) -> Vec<ReplyBlock> {
+pub(super) fn blocks(result: &Bytes) -> Vec<ContentBlock> {
     #[derive(serde::Deserialize)]
     struct Content<'a> {
         #[serde(borrow)]
@@ -121,12 +121,12 @@ pub(super) fn blocks(result: &Bytes) -> Vec<ReplyBlock> {
 
 /// One block, in the names of programs.
 #[expect(clippy::disallowed_methods, reason = "entry point: block()")]
-pub(super) fn block(result: &Bytes, raw: &RawValue) -> ReplyBlock {
+pub(super) fn block(result: &Bytes, raw: &RawValue) -> ContentBlock {
     if let Some(text) = text_of_block(raw) {
-        return ReplyBlock::Text(text_of(result, Text::AsWritten(text)));
+        return ContentBlock::Text(text_of(result, Text::AsWritten(text)));
     }
     let Ok(block) = serde_json::from_str::<Members<'_>>(raw.get()) else {
-        return ReplyBlock::Other { kind: "unknown".to_owned(), members: Vec::new() };
+        return ContentBlock::Other { kind: "unknown".to_owned(), members: Vec::new() };
     };
     let kind = block.kind.and_then(|kind| string(result, kind));
     let kind =
@@ -138,17 +138,17 @@ pub(super) fn block(result: &Bytes, raw: &RawValue) -> ReplyBlock {
     {
         resource.describe(result, &mut members);
     }
-    ReplyBlock::Other { kind, members }
+    ContentBlock::Other { kind, members }
 }
 
 /// One of the contents of a resource, which has no block around it.
 #[expect(clippy::disallowed_methods, reason = "entry point: resource()")]
-pub(super) fn resource(result: &Bytes, raw: &RawValue) -> ReplyBlock {
+pub(super) fn resource(result: &Bytes, raw: &RawValue) -> ContentBlock {
     let mut members = Vec::new();
     if let Ok(resource) = serde_json::from_str::<Members<'_>>(raw.get()) {
         resource.describe(result, &mut members);
     }
-    ReplyBlock::Other { kind: "resource".to_owned(), members }
+    ContentBlock::Other { kind: "resource".to_owned(), members }
 }
 
 /// The members of a block, or of the resource within one, that programs get to see.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::content::{self, raw_blocks};
 use super::protocol::render;
 use super::result::{Text, text_of};
-use crate::upstream::{BlockMember, CallFault, CallReply, FaultReason, ReplyBlock, ReplyPayload};
+use crate::upstream::{BlockMember, CallFault, CallReply, ContentBlock, FaultReason, Payload};
 use ptc_base::pace::apart;
 
 /// Most pages of one list.
@@ -127,16 +127,14 @@ pub fn read_contents(result: Bytes) -> Result<CallReply, CallFault> {
     if !read.contents.get().starts_with('[') {
         return Err(unexpected());
     }
-    let contents: Vec<ReplyBlock> = raw_blocks(read.contents.get())
+    let contents: Vec<ContentBlock> = raw_blocks(read.contents.get())
         .into_iter()
         .take(content::MAX_BLOCKS)
         .map(|raw| content::resource(&result, raw))
         .collect();
     let payload = match contents.iter().find_map(payload_of_text) {
         Some(text) => text,
-        None => contents
-            .first()
-            .map_or(ReplyPayload::None, |first| ReplyPayload::Content(Box::new(first.clone()))),
+        None => contents.first().map_or(Payload::None, |first| Payload::Content(Box::new(first.clone()))),
     };
     let content = if contents.len() > 1 { contents } else { Vec::new() };
     let result_bytes = ptc_mcp::json::compact_len(&result);
@@ -144,7 +142,7 @@ pub fn read_contents(result: Bytes) -> Result<CallReply, CallFault> {
 }
 
 /// The text of a resource, as data if it is JSON and does not claim to be something else.
-fn payload_of_text(block: &ReplyBlock) -> Option<ReplyPayload> {
+fn payload_of_text(block: &ContentBlock) -> Option<Payload> {
     let text = block.member("text")?;
     let mime_type =
         block.member("mime_type").map(|bytes| String::from_utf8_lossy(bytes).to_ascii_lowercase());
@@ -153,7 +151,7 @@ fn payload_of_text(block: &ReplyBlock) -> Option<ReplyPayload> {
     let may_be_json = matches!(essence, "" | "text/plain" | "text/json")
         || essence.ends_with("/json")
         || essence.ends_with("+json");
-    Some(if may_be_json { ReplyPayload::of_text(text.clone()) } else { ReplyPayload::Text(text.clone()) })
+    Some(if may_be_json { Payload::of_text(text.clone()) } else { Payload::Text(text.clone()) })
 }
 
 /// The answer to `prompts/get`: `{:description … :messages [{:role … :content …}]}`, texts as strings and other blocks as
@@ -187,7 +185,7 @@ pub fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
         serde_json::from_str::<std::borrow::Cow<'_, str>>(message.role.get()).is_ok_and(|role| is_role(&role))
     };
     let content_of = |raw: &RawValue| match content::block(&result, raw) {
-        ReplyBlock::Text(text) => BlockMember::Text(text),
+        ContentBlock::Text(text) => BlockMember::Text(text),
         other => BlockMember::Block(Box::new(other)),
     };
     let message = |message: &Message<'_>| {
@@ -198,12 +196,12 @@ pub fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
             }
             _ => content_of(message.content),
         };
-        ReplyBlock::unnamed(vec![("role", text(message.role)), ("content", content)])
+        ContentBlock::unnamed(vec![("role", text(message.role)), ("content", content)])
     };
     let messages = prompt.messages.iter().filter(has_role).take(MAX_MESSAGES).map(message).collect();
     let description = prompt.description.filter(is_text).map(|raw| ("description", text(raw)));
     let members = description.into_iter().chain([("messages", BlockMember::Blocks(messages))]).collect();
-    let payload = ReplyPayload::Content(Box::new(ReplyBlock::unnamed(members)));
+    let payload = Payload::Content(Box::new(ContentBlock::unnamed(members)));
     let result_bytes = ptc_mcp::json::compact_len(&result);
     Ok(CallReply { payload, content: Vec::new(), envelope: result, result_bytes, note: None })
 }
@@ -235,8 +233,8 @@ mod tests {
         value.to_string().into()
     }
 
-    fn payload(contents: Value) -> ReplyPayload {
-        read_contents(bytes(json!({"contents": contents}))).unwrap().payload.resolve()
+    fn payload(contents: Value) -> Payload {
+        read_contents(bytes(json!({"contents": contents}))).unwrap().decided()
     }
 
     #[test]
@@ -248,8 +246,8 @@ mod tests {
             }
             payload(json!([item]))
         };
-        let data = ReplyPayload::Json("[1]".into());
-        let plain = ReplyPayload::Text("[1]".into());
+        let data = Payload::Json("[1]".into());
+        let plain = Payload::Text("[1]".into());
         for mime_type in
             [None, Some("text/plain"), Some("application/json; charset=utf-8"), Some("Application/x+JSON")]
         {
@@ -258,7 +256,7 @@ mod tests {
         for mime_type in ["text/markdown", "text/x-python", "application/yaml"] {
             assert_eq!(one(Some(mime_type), "[1]"), plain, "{mime_type}");
         }
-        assert_eq!(one(None, "a [1]"), ReplyPayload::Text("a [1]".into()));
+        assert_eq!(one(None, "a [1]"), Payload::Text("a [1]".into()));
     }
 
     #[test]
@@ -267,13 +265,13 @@ mod tests {
             {"uri": "a", "blob": "AAAA", "mimeType": "image/png"}, {"uri": "b", "text": "x"}
         ]})))
         .unwrap();
-        assert_eq!(reply.payload.resolve(), ReplyPayload::Text("x".into()));
+        assert_eq!(reply.clone().decided(), Payload::Text("x".into()));
         assert_eq!(reply.content.len(), 2);
         assert_eq!(reply.content[0].member("uri").unwrap(), "a");
         let alone = read_contents(bytes(json!({"contents": [{"uri": "a", "blob": "AAAA"}]}))).unwrap();
         assert!(alone.content.is_empty());
-        assert!(matches!(alone.payload, ReplyPayload::Content(_)));
-        assert_eq!(payload(json!([])), ReplyPayload::None);
+        assert!(matches!(alone.payload, Payload::Content(_)));
+        assert_eq!(payload(json!([])), Payload::None);
         for bad in [json!({}), json!({"contents": {}}), json!([1])] {
             let fault = read_contents(bytes(bad)).unwrap_err();
             assert!(fault.message.starts_with("resources/read returned unexpected payload"), "{fault:?}");
@@ -287,8 +285,8 @@ mod tests {
             [json!("user"), json!("system"), json!("assistant"), json!("User"), json!(7), Value::Null]
                 .map(message);
         let reply = read_prompt(bytes(json!({"messages": messages}))).unwrap();
-        let ReplyPayload::Content(prompt) = reply.payload else { panic!("{:?}", reply.payload) };
-        let ReplyBlock::Other { members, .. } = *prompt else { panic!("{prompt:?}") };
+        let Payload::Content(prompt) = reply.payload else { panic!("{:?}", reply.payload) };
+        let ContentBlock::Other { members, .. } = *prompt else { panic!("{prompt:?}") };
         let Some((_, BlockMember::Blocks(kept))) = members.into_iter().find(|(name, _)| *name == "messages")
         else {
             panic!("no messages")

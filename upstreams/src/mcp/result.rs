@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use super::content;
 use super::protocol::render;
 use super::{unfinished, wrapped};
-use crate::upstream::{CallFault, CallReply, FailureAnswer, FaultReason, ReplyBlock, ReplyPayload};
+use crate::upstream::{CallFault, CallReply, ContentBlock, FailureAnswer, FaultReason, Payload};
 use ptc_base::pace::apart;
 
 /// Longest text of a tool's own error report, in characters.
@@ -77,13 +77,12 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
     let blocks = if members.has_more { content::blocks(&result) } else { Vec::new() };
     let texts = || -> Vec<Bytes> {
         match members.has_more {
-            true => blocks.iter().filter_map(ReplyBlock::text).cloned().collect(),
+            true => blocks.iter().filter_map(ContentBlock::text).cloned().collect(),
             false => members.text.map(|text| text_of(&result, text)).into_iter().collect(),
         }
     };
     let Some(structured) = members.structured else {
-        let payload =
-            members.text.map_or(ReplyPayload::None, |text| ReplyPayload::of_text(text_of(&result, text)));
+        let payload = members.text.map_or(Payload::None, |text| Payload::of_text(text_of(&result, text)));
         return Ok(CallReply { payload, content: blocks, result_bytes, envelope: result, note });
     };
     let texts = texts();
@@ -91,9 +90,9 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
     let repeats = wrapped::repeats(structured, inner, &texts);
     let payload = match inner {
         // The text block has the same characters, decoded already.
-        Some(inner) if inner.is_text => ReplyPayload::of_text(text_of(&result, Text::AsWritten(inner.json))),
-        Some(inner) => ReplyPayload::Json(result.slice_ref(inner.json.as_bytes())),
-        None => ReplyPayload::Json(result.slice_ref(structured.as_bytes())),
+        Some(inner) if inner.is_text => Payload::of_text(text_of(&result, Text::AsWritten(inner.json))),
+        Some(inner) => Payload::Json(result.slice_ref(inner.json.as_bytes())),
+        None => Payload::Json(result.slice_ref(structured.as_bytes())),
     };
     // A payload that comes twice, as data and as text, counts once.
     let twice = if repeats {
@@ -142,7 +141,7 @@ pub(super) fn check_complete(result: &[u8], method: &str) -> Result<(), CallFaul
 /// The failure that a tool reports.
 fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
     let texts: Vec<Bytes> = match members.has_more {
-        true => content::blocks(result).iter().filter_map(ReplyBlock::text).cloned().collect(),
+        true => content::blocks(result).iter().filter_map(ContentBlock::text).cloned().collect(),
         false => members.text.map(|text| text_of(result, text)).into_iter().collect(),
     };
     let shown = |text: &Bytes| clip(&String::from_utf8_lossy(text), TOOL_ERROR_CHARS);
@@ -379,8 +378,8 @@ mod tests {
         read(RawResult { bytes: result, outline, note: None }, may_wrap)
     }
 
-    fn payload(json: &'static str) -> ReplyPayload {
-        read_whole(Bytes::from_static(json.as_bytes()), true).unwrap().payload.resolve()
+    fn payload(json: &'static str) -> Payload {
+        read_whole(Bytes::from_static(json.as_bytes()), true).unwrap().decided()
     }
 
     fn fault(json: &'static str) -> (FaultReason, String) {
@@ -388,12 +387,12 @@ mod tests {
         (fault.reason, fault.message)
     }
 
-    fn json(text: &'static str) -> ReplyPayload {
-        ReplyPayload::Json(Bytes::from_static(text.as_bytes()))
+    fn json(text: &'static str) -> Payload {
+        Payload::Json(Bytes::from_static(text.as_bytes()))
     }
 
-    fn text(text: &'static str) -> ReplyPayload {
-        ReplyPayload::Text(Bytes::from_static(text.as_bytes()))
+    fn text(text: &'static str) -> Payload {
+        Payload::Text(Bytes::from_static(text.as_bytes()))
     }
 
     #[test]
@@ -402,7 +401,7 @@ mod tests {
             let result =
                 format!(r#"{{"content":[{{"type":"text","text":"no"}}],"structuredContent":{value}}}"#);
             let reply = read_whole(Bytes::from(result), true).unwrap();
-            assert_eq!(reply.payload, ReplyPayload::Json(Bytes::from(value.to_owned())));
+            assert_eq!(reply.payload, Payload::Json(Bytes::from(value.to_owned())));
         }
         assert_eq!(
             payload(r#"{"structuredContent":null,"content":[{"type":"text","text":"x"}]}"#),
@@ -419,7 +418,7 @@ mod tests {
             let result = format!(
                 r#"{{"content":[{image},{{"text":{t},"type":"text"}},{{"type":"text","text":"2"}}]}}"#
             );
-            read_whole(Bytes::from(result), true).unwrap().payload.resolve()
+            read_whole(Bytes::from(result), true).unwrap().decided()
         };
         assert_eq!(one("null"), json("null"));
         assert_eq!(one(" 42\n"), json(" 42\n"));
@@ -441,7 +440,7 @@ mod tests {
     #[test]
     fn nothing_selected_is_none() {
         for empty in ["{}", r#"{"content":[]}"#, r#"{"content":7}"#, r#"{"content":[{"type":"image"}]}"#] {
-            assert_eq!(payload(empty), ReplyPayload::None, "{empty}");
+            assert_eq!(payload(empty), Payload::None, "{empty}");
         }
     }
 
@@ -488,7 +487,7 @@ mod tests {
             ))
         };
         let of = |structured: &str, text: &str, may_wrap| {
-            read_whole(result(structured, text), may_wrap).unwrap().payload.resolve()
+            read_whole(result(structured, text), may_wrap).unwrap().decided()
         };
         assert_eq!(of(r#"{"content":"a\nb"}"#, "a\\nb", false), text("a\nb"));
         assert_eq!(of(r#"{"content":"[1]"}"#, "[1]", false), json("[1]"));
@@ -521,7 +520,7 @@ mod tests {
             {"type":"resource_link","uri":"file:///z","name":"z","size":12},7]}"#,
         );
         assert_eq!(reply.payload, text("a"));
-        let other = |kind: &str, members: Vec<(&'static str, BlockMember)>| ReplyBlock::Other {
+        let other = |kind: &str, members: Vec<(&'static str, BlockMember)>| ContentBlock::Other {
             kind: kind.into(),
             members,
         };
@@ -530,7 +529,7 @@ mod tests {
         assert_eq!(
             reply.content,
             [
-                ReplyBlock::Text(Bytes::from_static(b"a")),
+                ContentBlock::Text(Bytes::from_static(b"a")),
                 other(
                     "image",
                     vec![

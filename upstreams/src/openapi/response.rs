@@ -4,7 +4,7 @@ use bytes::Bytes;
 use ptc_mcp::json::compact_len;
 use serde::de::IgnoredAny;
 
-use crate::upstream::{CallFault, CallReply, FaultReason, ReplyPayload};
+use crate::upstream::{CallFault, CallReply, FaultReason, Payload};
 
 /// Longest piece of an error body in a message, in characters.
 const MAX_ERROR_BODY: usize = 500;
@@ -35,7 +35,7 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
             Ok(Ok(_)) => {
                 let result_bytes = compact_len(&body);
                 Ok(CallReply {
-                    payload: ReplyPayload::Json(body.clone()),
+                    payload: Payload::Json(body.clone()),
                     content: Vec::new(),
                     envelope: body,
                     result_bytes,
@@ -58,7 +58,7 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
 
 fn empty() -> CallReply {
     CallReply {
-        payload: ReplyPayload::JsonNull,
+        payload: Payload::JsonNull,
         content: Vec::new(),
         envelope: Bytes::from_static(b"null"),
         result_bytes: 0,
@@ -85,11 +85,11 @@ mod tests {
     #[test]
     fn json_and_nothing_are_successes() {
         let reply = decode(200, Bytes::from_static(b" {\"a b\\\" \": [1, 2]}\n")).unwrap();
-        assert!(matches!(reply.payload, ReplyPayload::Json(_)));
+        assert!(matches!(reply.payload, Payload::Json(_)));
         assert_eq!(reply.result_bytes, r#"{"a b\" ":[1,2]}"#.len() as u64);
         for (status, body) in [(204, "ignored"), (200, ""), (201, " \n")] {
             let reply = decode(status, Bytes::from_static(body.as_bytes())).unwrap();
-            assert_eq!((reply.payload, reply.result_bytes), (ReplyPayload::JsonNull, 0));
+            assert_eq!((reply.payload, reply.result_bytes), (Payload::JsonNull, 0));
         }
     }
 

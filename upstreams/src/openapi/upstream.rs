@@ -377,7 +377,7 @@ mod tests {
     use super::*;
     use crate::config::{LoadOptions, ProcessEnv, Transport, UpstreamsConfig};
     use crate::upstream::Caller;
-    use crate::upstream::{Again, CallLimits, Phase, ReplyPayload};
+    use crate::upstream::{Again, CallLimits, Payload, Phase};
     use ptc_base::sync::Mutex;
 
     /// Answers each URL from a list and records the requests.
@@ -485,7 +485,7 @@ mod tests {
         let reply = call(&api, r#"{"id":"a/b"}"#, 100).await.unwrap();
         assert_eq!(
             (reply.payload, reply.result_bytes),
-            (ReplyPayload::Json(Bytes::from_static(br#"{"n": 1}"#)), 7)
+            (Payload::Json(Bytes::from_static(br#"{"n": 1}"#)), 7)
         );
         assert_eq!(http.asked(), [format!("https://h.example/v1/things/a%2Fb {headers}")]);
         let fault = call(&api, r#"{"id":"gone"}"#, 100).await.unwrap_err();
@@ -524,7 +524,7 @@ mod tests {
         std::fs::write(file.path(), DOCUMENT).unwrap();
         let http = Fake::answering(&[("https://h.example/v1/things/1", 204, "")]);
         let api = upstream(json!({"schema_file": file.path()}), http.clone()).unwrap();
-        assert_eq!(call(&api, r#"{"id":1}"#, 100).await.unwrap().payload, ReplyPayload::JsonNull);
+        assert_eq!(call(&api, r#"{"id":1}"#, 100).await.unwrap().payload, Payload::JsonNull);
         assert_eq!(http.asked().len(), 1, "nothing but the call itself");
         let fault = upstream(json!({"schema_file": file.path(), "include_operations": ["nope"]}), http)
             .err()

@@ -5,7 +5,7 @@
 //! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, its limits, and the account that its reply is charged to.
 //! * [`Caller`] — the principal of a request, and the audience for the upstream's messages during it.
 //! * [`Query`] — a request for something besides tools: resources, prompts, completions.
-//! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
+//! * [`CallReply`], [`Payload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
 //! * [`Unfinished`], [`Elicitation`], [`SamplingRequest`] — an upstream's requirements before it answers; [`Asking`] — where it
 //!   asks during a call; [`Visits`] — the pages that it sends people to.
@@ -37,7 +37,8 @@ pub use fault::{CallFault, FailureAnswer, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
 pub use introduction::{Introduction, Offers};
 pub use ptc_base::memory::Arrivals;
-pub use reply::{BlockMember, CallReply, ReplyBlock, ReplyPayload};
+pub use ptc_vm::machine::{BlockMember, ContentBlock, Payload};
+pub use reply::CallReply;
 pub use sampling::{
     MAX_SAMPLING_BYTES, Sampled, SamplingContent, SamplingFault, SamplingFaultKind, SamplingMessage,
     SamplingRequest, SamplingStop,

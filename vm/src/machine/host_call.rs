@@ -230,40 +230,108 @@ impl Reply {
     }
 }
 
-/// A value on its way into a program.
-#[derive(Debug)]
+/// A value on its way into a program, still as the bytes that came. Bytes of text that are not UTF-8 are replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
     /// One JSON document (upstreams.md 9.2: kind `json`). Numbers that no program can hold are a world fault.
     Json(Bytes),
-    /// Text that is taken as JSON where it is (kind `json`), and as it stands otherwise (kind `text`).
+    /// Text that is taken as JSON where it is (kind `json`), and as it stands otherwise (kind `text`): left undecided
+    /// so that the reader of values decides in its one pass.
     JsonOrText(Bytes),
     /// Text that is not JSON (kind `text`).
-    Text(String),
+    Text(Bytes),
     /// Binary or composed content (kind `content`).
     Content(Box<ContentBlock>),
     /// Nothing (kind `none`).
     None,
+    /// An empty success of a transport whose values are JSON (kind `json`).
+    JsonNull,
 }
 
-/// One block of an answer, as `:content` lists it: `{:type …}` and its members.
-#[derive(Debug)]
-pub struct ContentBlock {
-    /// The kind of the block, for instance `text`; empty where it has no `:type`.
-    pub kind: String,
-    /// Its members in any order, by the names of their keywords.
-    pub members: Vec<(&'static str, BlockMember)>,
+impl Payload {
+    /// The payload of a text block, by its first byte: only text that begins like a JSON value is worth a reader's
+    /// attempt.
+    #[must_use]
+    pub fn of_text(text: Bytes) -> Payload {
+        match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => Payload::JsonOrText(text),
+            _ => Payload::Text(text),
+        }
+    }
+
+    /// Its text, JSON or not.
+    pub fn text(&self) -> Option<&Bytes> {
+        match self {
+            Payload::Json(text) | Payload::JsonOrText(text) | Payload::Text(text) => Some(text),
+            Payload::Content(_) | Payload::None | Payload::JsonNull => None,
+        }
+    }
+
+    /// The `:value_kind` of a decided payload: `json`, `text`, `content` or `none`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Payload::Json(_) | Payload::JsonOrText(_) | Payload::JsonNull => "json",
+            Payload::Text(_) => "text",
+            Payload::Content(_) => "content",
+            Payload::None => "none",
+        }
+    }
+}
+
+/// One block of an answer, as `:content` lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContentBlock {
+    /// A text block, decoded as `:value` is.
+    Text(Bytes),
+    /// A block of another kind, described: `{:type …}` and its members.
+    Other {
+        /// Its kind as it was written: `image`, `audio`, `resource`, `resource_link` …; empty where it has no `:type`.
+        kind: String,
+        /// Its members in any order, by the names of their keywords.
+        members: Vec<(&'static str, BlockMember)>,
+    },
+}
+
+impl ContentBlock {
+    /// The text of a text block.
+    #[must_use]
+    pub fn text(&self) -> Option<&Bytes> {
+        match self {
+            ContentBlock::Text(text) => Some(text),
+            ContentBlock::Other { .. } => None,
+        }
+    }
+
+    /// Members without a kind.
+    #[must_use]
+    pub fn unnamed(members: Vec<(&'static str, BlockMember)>) -> ContentBlock {
+        ContentBlock::Other { kind: String::new(), members }
+    }
+
+    /// The text of a member.
+    #[must_use]
+    pub fn member(&self, wanted: &str) -> Option<&Bytes> {
+        let ContentBlock::Other { members, .. } = self else { return None };
+        members.iter().find_map(|(name, member)| match member {
+            BlockMember::Text(text) if *name == wanted => Some(text),
+            _ => None,
+        })
+    }
 }
 
 /// A member of a [`ContentBlock`].
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockMember {
-    /// A decoded value.
-    Payload(Payload),
-    /// A count.
+    /// Text as it stands.
+    Text(Bytes),
+    /// A count, for instance of bytes.
     Count(u64),
     /// Content in base64, which the program gets as a reference. Its type and origin are the members `mime_type` and
     /// `uri` of the same block, which stand before it.
     Binary(Bytes),
+    /// A block.
+    Block(Box<ContentBlock>),
     /// A vector of blocks.
     Blocks(Vec<ContentBlock>),
 }
@@ -353,12 +421,10 @@ impl Payload {
         let (bytes, may_be_text) = match self {
             Payload::Json(bytes) => (bytes, false),
             Payload::JsonOrText(bytes) => (bytes, true),
-            Payload::Text(text) => {
-                crate::meter::reserve(text.len())?;
-                return Ok((Value::Str(text.into()), name(|n| &n.text)));
-            }
+            Payload::Text(text) => return Ok((text_value(&text)?, name(|n| &n.text))),
             Payload::Content(block) => return Ok((block.into_value(watch)?, Value::keyword("content"))),
             Payload::None => return Ok((Value::Nil, name(|n| &n.none))),
+            Payload::JsonNull => return Ok((Value::Nil, name(|n| &n.json))),
         };
         match json::parse_reply(&bytes)? {
             Read::Value(value) => Ok((value, name(|n| &n.json))),
@@ -375,29 +441,43 @@ impl Payload {
                     }
                     return Ok((value, name(|n| &n.json)));
                 }
-                crate::meter::reserve(bytes.len())?;
-                Ok((Value::str(String::from_utf8_lossy(&bytes)), name(|n| &n.text)))
+                Ok((text_value(&bytes)?, name(|n| &n.text)))
             }
             Read::Malformed(why) | Read::TooLarge(why) => Err(NoValue::Unreadable(why)),
         }
     }
 }
 
+/// Text as a value.
+fn text_value(text: &[u8]) -> Result<Value> {
+    crate::meter::reserve(text.len())?;
+    Ok(Value::str(String::from_utf8_lossy(text)))
+}
+
 impl ContentBlock {
     /// `{:type … …}`.
     fn into_value(self, watch: Option<&ReplyWatch>) -> std::result::Result<Value, NoValue> {
-        let mut entries: Vec<(Value, Value)> = Vec::with_capacity(1 + self.members.len());
-        if !self.kind.is_empty() {
-            entries.push((Value::keyword("type"), Value::str(&self.kind)));
+        let (kind, members) = match self {
+            ContentBlock::Other { kind, members } => (kind, members),
+            ContentBlock::Text(text) => {
+                let text = Payload::of_text(text).into_value(watch)?.0;
+                let entries = [(Value::keyword("type"), Value::str("text")), (Value::keyword("text"), text)];
+                return Ok(Value::Map(Map::from_entries(entries.into())));
+            }
+        };
+        let mut entries: Vec<(Value, Value)> = Vec::with_capacity(1 + members.len());
+        if !kind.is_empty() {
+            entries.push((Value::keyword("type"), Value::str(&kind)));
         }
-        for (name, member) in self.members {
+        for (name, member) in members {
             let value = match member {
-                BlockMember::Payload(payload) => payload.into_value(watch)?.0,
+                BlockMember::Text(text) => text_value(&text)?,
                 BlockMember::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
-                BlockMember::Binary(base64) => match reference(&self.kind, &entries, &base64)? {
+                BlockMember::Binary(base64) => match reference(&kind, &entries, &base64)? {
                     Some(blob) => Value::Blob(blob),
                     None => continue,
                 },
+                BlockMember::Block(block) => block.into_value(watch)?,
                 BlockMember::Blocks(blocks) => blocks_value(blocks, watch)?,
             };
             entries.push((Value::keyword(name), value));

@@ -4,7 +4,7 @@ use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
 use ptc_host::engine::Asker;
 use ptc_host::time;
-use ptc_host::upstream::{Again, BlockMember, Call, CallLimits, CallReply, Caller, ReplyBlock, ReplyPayload};
+use ptc_host::upstream::{Again, BlockMember, Call, CallLimits, CallReply, Caller, ContentBlock, Payload};
 use ptc_mcp::json::{Value as Json, json};
 
 use super::screen::Screen;
@@ -216,22 +216,22 @@ impl Handler {
 
 /// The value of a reply, or all its blocks if they are images, files or several texts without a value.
 #[expect(clippy::disallowed_methods, reason = "entry point: answer_of()")]
-fn answer_of(reply: CallReply) -> Result<Answer, String> {
-    let blocks = reply.content;
+fn answer_of(mut reply: CallReply) -> Result<Answer, String> {
+    let blocks = std::mem::take(&mut reply.content);
     let only_texts = blocks.iter().all(|block| block.text().is_some());
-    let payload = reply.payload.resolve();
-    let structured = matches!(payload, ReplyPayload::Json(_)) && only_texts;
+    let payload = reply.decided();
+    let structured = matches!(payload, Payload::Json(_)) && only_texts;
     if !blocks.is_empty() && !structured {
         let mut binary = 0;
         let blocks: Json = blocks.iter().map(|block| block_of(block, &mut binary)).collect();
         return Ok(Answer { value: blocks, whole: false, binary });
     }
     let value = match payload {
-        ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => {
+        Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
             ptc_mcp::json::from_slice(&bytes).map_err(|error| format!("the result is not JSON: {error}"))?
         }
-        ReplyPayload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
-        ReplyPayload::JsonNull | ReplyPayload::Content(_) | ReplyPayload::None => Json::Null,
+        Payload::Text(bytes) => Json::from(String::from_utf8_lossy(&bytes)),
+        Payload::JsonNull | Payload::Content(_) | Payload::None => Json::Null,
     };
     // A program would get the texts beside the data, too.
     Ok(Answer { value, whole: blocks.is_empty(), binary: 0 })
@@ -239,9 +239,9 @@ fn answer_of(reply: CallReply) -> Result<Answer, String> {
 
 /// A block in the form of MCP: the agent shows images of that form to models that accept them. Other binary content
 /// is replaced by its size.
-fn block_of(block: &ReplyBlock, binary: &mut usize) -> Json {
+fn block_of(block: &ContentBlock, binary: &mut usize) -> Json {
     let text = |bytes: &[u8]| Json::from(String::from_utf8_lossy(bytes));
-    let ReplyBlock::Other { kind, members } = block else {
+    let ContentBlock::Other { kind, members } = block else {
         return json!({"type": "text", "text": block.text().map(|bytes| text(bytes))});
     };
     let mut shown = json!({"type": kind});

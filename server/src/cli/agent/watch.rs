@@ -118,9 +118,5 @@ impl HostCalls for WatchedCalls {
 }
 
 fn size(payload: &Payload) -> usize {
-    match payload {
-        Payload::Json(bytes) | Payload::JsonOrText(bytes) => bytes.len(),
-        Payload::Text(text) => text.len(),
-        Payload::Content(_) | Payload::None => 0,
-    }
+    payload.text().map_or(0, |text| text.len())
 }

@@ -36,19 +36,19 @@ struct Budget {
 
 /// Which budget had no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum MemoryShortage {
     /// That of a principal, which may have so many bytes.
     Part(u64),
     /// That of all.
     Whole,
 }
 
-impl Refused {
+impl MemoryShortage {
     /// How a program ends for which there was no room.
     pub fn error(self) -> Error {
         match self {
-            Refused::Whole => Error::memory_budget(),
-            Refused::Part(limit) => Error::verbatim(
+            MemoryShortage::Whole => Error::memory_budget(),
+            MemoryShortage::Part(limit) => Error::verbatim(
                 Reason::MemoryExceeded,
                 format!(
                     "the memory budget of this caller is exhausted: its programs and sessions may hold {limit} bytes together \
@@ -131,14 +131,14 @@ impl MemoryBudget {
     }
 
     /// As [`try_take`](Self::try_take), and says which budget has no room.
-    pub fn take(&self, bytes: u64) -> Result<(), Refused> {
+    pub fn take(&self, bytes: u64) -> Result<(), MemoryShortage> {
         let taken = self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| *used <= self.0.limit)
         });
         match (&self.0.whole, taken) {
             (None, Ok(_)) => Ok(()),
-            (None, Err(_)) => Err(Refused::Whole),
-            (Some(_), Err(_)) => Err(Refused::Part(self.0.limit)),
+            (None, Err(_)) => Err(MemoryShortage::Whole),
+            (Some(_), Err(_)) => Err(MemoryShortage::Part(self.0.limit)),
             (Some(whole), Ok(_)) => whole.take(bytes).inspect_err(|_| {
                 self.0.used.fetch_sub(bytes, Ordering::Relaxed);
             }),
@@ -160,13 +160,13 @@ pub struct MemoryReservation {
     budget: MemoryBudget,
     bytes: Cell<u64>,
     /// Which budget had no room when it was asked for more last.
-    refused: Cell<Refused>,
+    refused: Cell<MemoryShortage>,
 }
 
 impl MemoryReservation {
     /// A reservation of nothing yet.
     pub fn new(budget: MemoryBudget) -> MemoryReservation {
-        MemoryReservation { budget, bytes: Cell::new(0), refused: Cell::new(Refused::Whole) }
+        MemoryReservation { budget, bytes: Cell::new(0), refused: Cell::new(MemoryShortage::Whole) }
     }
 
     /// The budget it reserves from.
@@ -251,7 +251,7 @@ impl HeldMemory {
     /// # Errors
     /// There are not as many.
     pub fn take(budget: &MemoryBudget, bytes: u64) -> Result<HeldMemory, Error> {
-        budget.take(bytes).map_err(Refused::error)?;
+        budget.take(bytes).map_err(MemoryShortage::error)?;
         Ok(HeldMemory { budget: budget.clone(), bytes })
     }
 }
@@ -306,8 +306,8 @@ impl ReplyMemory {
     pub fn refusal(&self) -> Option<Error> {
         match self.refusal.load(Ordering::Relaxed) {
             OWN_LIMIT => Some(Error::memory(self.limit)),
-            BUDGET => Some(Refused::Whole.error()),
-            PART => self.budget.as_ref().map(|part| Refused::Part(part.limit()).error()),
+            BUDGET => Some(MemoryShortage::Whole.error()),
+            PART => self.budget.as_ref().map(|part| MemoryShortage::Part(part.limit()).error()),
             _ => None,
         }
     }
@@ -319,8 +319,8 @@ impl ReplyMemory {
         } else {
             match self.budget.as_ref().map_or(Ok(()), |budget| budget.take(bytes)) {
                 Ok(()) => return true,
-                Err(Refused::Whole) => BUDGET,
-                Err(Refused::Part(_)) => PART,
+                Err(MemoryShortage::Whole) => BUDGET,
+                Err(MemoryShortage::Part(_)) => PART,
             }
         };
         self.replies.fetch_sub(bytes, Ordering::Relaxed);

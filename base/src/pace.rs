@@ -110,7 +110,7 @@ pub async fn apart<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + S
 
 #[cfg(test)]
 mod tests {
-    use super::work::{Work, take_work};
+    use super::work::{ReportedBytes, take_work};
     use super::*;
     use futures_util::future::join_all;
     use std::cell::Cell;
@@ -138,7 +138,7 @@ mod tests {
         };
         take_work();
         set.run_until(work).await;
-        let Work { most, all } = take_work();
+        let ReportedBytes { most, all } = take_work();
         assert!(most <= PIECE && all == 50 * PIECE, "{most} of {all}");
         assert!(turns.get() >= 49, "{} turns of others", turns.get());
     }

@@ -308,11 +308,15 @@ mod tests {
     use super::*;
     use crate::{Client, Limits, Request, Target};
     use ptc_base::pace::PIECE;
-    use ptc_base::pace::work::{Work, take_work};
+    use ptc_base::pace::work::{ReportedBytes, take_work};
     use ptc_test_support::fake_http::{FakeHttp, response};
 
     /// The outcome of reading the whole answer of a server, the work that it took, and how many bytes came.
-    async fn read(coding: &'static str, body: Vec<u8>, max_bytes: usize) -> (Result<(), String>, Work, u64) {
+    async fn read(
+        coding: &'static str,
+        body: Vec<u8>,
+        max_bytes: usize,
+    ) -> (Result<(), String>, ReportedBytes, u64) {
         let server = FakeHttp::start(move |_| response(200, &[("content-encoding", coding)], &body));
         let request = Request {
             method: http::Method::GET,

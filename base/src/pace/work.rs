@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 thread_local! {
-    static WORK: Cell<Work> = const { Cell::new(Work { most: 0, all: 0 }) };
+    static WORK: Cell<ReportedBytes> = const { Cell::new(ReportedBytes { most: 0, all: 0 }) };
 }
 
 /// The work reported to a thread's paces, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Work {
+pub struct ReportedBytes {
     /// The most between two pauses.
     pub most: usize,
     /// Together.
@@ -16,11 +16,11 @@ pub struct Work {
 }
 
 pub(super) fn note(bytes: usize, since_pause: usize) {
-    let Work { most, all } = WORK.get();
-    WORK.set(Work { most: most.max(since_pause), all: all + bytes });
+    let ReportedBytes { most, all } = WORK.get();
+    WORK.set(ReportedBytes { most: most.max(since_pause), all: all + bytes });
 }
 
 /// The work of this thread since it was asked last.
-pub fn take_work() -> Work {
+pub fn take_work() -> ReportedBytes {
     WORK.take()
 }

@@ -9,7 +9,7 @@ use ptc_mcp::json::Value;
 use zeroize::Zeroizing;
 
 /// One spelling of a secret. No spelling is shorter than the secret.
-pub(super) type Form = Arc<Zeroizing<String>>;
+pub(super) type Spelling = Arc<Zeroizing<String>>;
 
 /// Bytes that no percent-encoding touches: the unreserved characters of RFC 3986.
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -17,7 +17,7 @@ const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// A secret as it is, which comes first; inside a JSON string, and inside a JSON text that is itself in a JSON string;
 /// percent-encoded with digits of either case, and as form data; and in base64 of both alphabets, without the padding,
 /// which gives nothing away. Each once: most of them are equal for most secrets.
-pub(super) fn forms(secret: &str) -> Vec<Form> {
+pub(super) fn forms(secret: &str) -> Vec<Spelling> {
     let escaped = |text: &str| {
         let quoted = Zeroizing::new(Value::from(text).to_string());
         Zeroizing::new(quoted[1..quoted.len() - 1].to_owned())
@@ -29,7 +29,7 @@ pub(super) fn forms(secret: &str) -> Vec<Form> {
     let form = Zeroizing::new(percent.replace("%20", "+"));
     let base64 = Zeroizing::new(STANDARD_NO_PAD.encode(secret));
     let url_safe = Zeroizing::new(URL_SAFE_NO_PAD.encode(secret));
-    let mut forms: Vec<Form> = Vec::with_capacity(2);
+    let mut forms: Vec<Spelling> = Vec::with_capacity(2);
     for text in
         [Zeroizing::new(secret.to_owned()), json, json_in_json, percent, small, form, base64, url_safe]
     {

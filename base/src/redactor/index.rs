@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use zeroize::Zeroizing;
 
-use super::forms::Form;
+use super::forms::Spelling;
 
 /// Bytes of the beginning of a form that the filter knows: the least length of a secret.
 pub(super) const HEAD: usize = 8;
@@ -22,7 +22,7 @@ const NONE: u32 = u32::MAX;
 /// A form in the index.
 #[derive(Clone)]
 pub(super) struct Entry {
-    pub(super) form: Form,
+    pub(super) form: Spelling,
     /// The secret that it belongs to.
     pub(super) secret: u64,
 }
@@ -35,7 +35,7 @@ impl Entry {
 
 /// All forms that are looked for in a text. It is never changed, but replaced.
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct SecretIndex {
     entries: Vec<Entry>,
     /// The first bytes of each, in the same order.
     heads: Zeroizing<Vec<u64>>,
@@ -45,7 +45,7 @@ pub(super) struct Index {
     longest: usize,
 }
 
-impl Index {
+impl SecretIndex {
     /// This index without the forms of secrets that `stays` refuses, and with `new` ones.
     pub(super) fn changed(&self, stays: impl Fn(u64) -> bool, mut new: Vec<Entry>) -> Self {
         let sort = |entries: &mut Vec<Entry>| entries.sort_by(|a, b| a.bytes().cmp(b.bytes()));

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::index::{Entry, Index};
+use super::index::{Entry, SecretIndex};
 
 /// The readers of a text.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Reader {
+pub(super) enum TextReader {
     /// Any reader: secrets that concern all.
     #[default]
     Anyone,
@@ -23,14 +23,14 @@ pub(super) enum Reader {
 }
 
 /// The indexes that apply to one text.
-pub(super) type Indexes = SmallVec<[Arc<Index>; 2]>;
+pub(super) type Indexes = SmallVec<[Arc<SecretIndex>; 2]>;
 
 /// All secrets, by reader. Changes make another one.
 #[derive(Clone, Default)]
 pub(super) struct ByReader {
-    common: Arc<Index>,
-    own: HashMap<Arc<str>, Arc<Index>>,
-    all: Arc<Index>,
+    common: Arc<SecretIndex>,
+    own: HashMap<Arc<str>, Arc<SecretIndex>>,
+    all: Arc<SecretIndex>,
 }
 
 impl ByReader {
@@ -51,11 +51,11 @@ impl ByReader {
     }
 
     /// The secrets that `reader` must not see.
-    pub(super) fn of(&self, reader: &Reader) -> Indexes {
+    pub(super) fn of(&self, reader: &TextReader) -> Indexes {
         let (first, own) = match reader {
-            Reader::Log => (&self.all, None),
-            Reader::Anyone => (&self.common, None),
-            Reader::Principal(principal) => (&self.common, self.own.get(principal)),
+            TextReader::Log => (&self.all, None),
+            TextReader::Anyone => (&self.common, None),
+            TextReader::Principal(principal) => (&self.common, self.own.get(principal)),
         };
         [first].into_iter().chain(own).filter(|index| !index.is_empty()).cloned().collect()
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::forms::{Form, forms};
+use super::forms::{Spelling, forms};
 use super::index::{Entry, HEAD};
 use super::indexes::ByReader;
 use crate::secret::Secret;
@@ -32,19 +32,19 @@ pub struct NoRoom {
     most_bytes: usize,
 }
 
-struct Known {
+struct SecretEntry {
     /// By which the index knows its forms.
     number: u64,
     /// The sign-in that it belongs to; `None` if it is the operator's and stays.
     owner: Option<Box<str>>,
     principal: Option<Arc<str>>,
     /// It as it is comes first.
-    forms: Vec<Form>,
+    forms: Vec<Spelling>,
     /// Until when it is scrubbed, once it has been replaced.
     until: Option<Instant>,
 }
 
-impl Known {
+impl SecretEntry {
     fn is(&self, secret: &Secret) -> bool {
         self.forms.first().is_some_and(|form| secret.matches(form.as_bytes()))
     }
@@ -61,7 +61,7 @@ fn counted(len: usize) -> usize {
 /// All secrets, and how recently principals used theirs.
 #[derive(Default)]
 pub(super) struct Ledger {
-    known: Vec<Known>,
+    known: Vec<SecretEntry>,
     used: HashMap<Arc<str>, u64>,
     /// Numbers secrets and uses.
     count: u64,
@@ -99,7 +99,7 @@ impl Ledger {
         secrets: &[Secret],
         now: Instant,
     ) -> Result<Option<ByReader>, NoRoom> {
-        let is_own = |known: &Known| known.owner.as_deref() == Some(owner);
+        let is_own = |known: &SecretEntry| known.owner.as_deref() == Some(owner);
         let new: Vec<&Secret> = secrets
             .iter()
             .filter(|secret| secret.len() >= MIN_SIGN_IN_BYTES)
@@ -150,13 +150,13 @@ impl Ledger {
                     whose: "the secrets of the configuration and of shared sign-ins",
                     most_bytes: MAX_COMMON_BYTES,
                 };
-                let is_common = |known: &Known| known.principal.is_none();
+                let is_common = |known: &SecretEntry| known.principal.is_none();
                 self.make_room(is_common, wanted, no_room, &mut over)?;
             }
             Some(principal) => {
                 let no_room =
                     NoRoom { whose: "the tokens of one caller's sign-ins", most_bytes: MAX_PRINCIPAL_BYTES };
-                let is_own = |known: &Known| known.principal.as_ref() == Some(principal);
+                let is_own = |known: &SecretEntry| known.principal.as_ref() == Some(principal);
                 self.make_room(is_own, wanted, no_room, &mut over)?;
                 self.forget_idle(principal, wanted, &mut over);
             }
@@ -168,10 +168,10 @@ impl Ledger {
         let mut entries = Vec::new();
         for secret in new {
             let (number, forms) = (self.next(), forms(secret.open()));
-            let entry = |form: &Form| Entry { form: form.clone(), secret: number };
+            let entry = |form: &Spelling| Entry { form: form.clone(), secret: number };
             entries.extend(forms.iter().map(entry));
             let (owner, principal) = (owner.map(Box::from), principal.cloned());
-            self.known.push(Known { number, owner, principal, forms, until: None });
+            self.known.push(SecretEntry { number, owner, principal, forms, until: None });
         }
         let known = &self.known;
         self.used
@@ -182,7 +182,7 @@ impl Ledger {
     /// Makes room among those of which `counts` says that they share it: the one replaced longest ago goes first.
     fn make_room(
         &self,
-        counts: impl Fn(&Known) -> bool,
+        counts: impl Fn(&SecretEntry) -> bool,
         wanted: usize,
         no_room: NoRoom,
         over: &mut HashSet<u64>,
@@ -191,8 +191,8 @@ impl Ledger {
             return Ok(());
         }
         let sharing = || self.known.iter().filter(|known| counts(known) && !over.contains(&known.number));
-        let mut taken: usize = sharing().map(Known::counted).sum();
-        let mut replaced: Vec<&Known> = sharing().filter(|known| known.until.is_some()).collect();
+        let mut taken: usize = sharing().map(SecretEntry::counted).sum();
+        let mut replaced: Vec<&SecretEntry> = sharing().filter(|known| known.until.is_some()).collect();
         replaced.sort_by_key(|known| (known.until, known.number));
         let mut gone = Vec::new();
         for known in replaced {

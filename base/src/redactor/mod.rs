@@ -20,7 +20,7 @@ use crate::secret::Secret;
 use crate::text::clip;
 use crate::time;
 
-use indexes::{ByReader, Indexes, Reader};
+use indexes::{ByReader, Indexes, TextReader};
 use ledger::Ledger;
 pub use ledger::NoRoom;
 use scrubbing::Scrubbing;
@@ -48,12 +48,12 @@ const UNITS_PER_PIECE: usize = 2_000;
 /// [`Secret`] is what keeps secrets out of everything else.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    shared: Arc<Shared>,
-    reader: Reader,
+    shared: Arc<RedactorState>,
+    reader: TextReader,
 }
 
 #[derive(Default)]
-struct Shared {
+struct RedactorState {
     /// The indexes in use. They are replaced as a whole, and built outside of the lock.
     indexes: RwLock<Arc<ByReader>>,
     /// The source of the indexes. Locked while secrets are added.
@@ -76,14 +76,14 @@ impl Redactor {
     #[must_use]
     pub fn for_principal(&self, principal: Option<&str>) -> Self {
         let own = principal.filter(|principal| !is_shared(principal));
-        let reader = own.map_or(Reader::Anyone, |principal| Reader::Principal(principal.into()));
+        let reader = own.map_or(TextReader::Anyone, |principal| TextReader::Principal(principal.into()));
         Self { shared: self.shared.clone(), reader }
     }
 
     /// The same secrets, for the operator's log, which must not contain any.
     #[must_use]
     pub fn for_log(&self) -> Self {
-        Self { shared: self.shared.clone(), reader: Reader::Log }
+        Self { shared: self.shared.clone(), reader: TextReader::Log }
     }
 
     /// Adds secrets of the operator, each with its forms in common encodings, because an upstream may echo any of them and each

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::index::{HEAD, Index, head};
+use super::index::{HEAD, SecretIndex, head};
 use super::indexes::Indexes;
 use crate::pace::PIECE;
 use crate::secret::REDACTED;
@@ -48,7 +48,7 @@ impl<'t> Scrubbing<'t> {
             let rest = &bytes[at..];
             let Some(head) = head(rest) else { break };
             let work = &mut self.work;
-            let find = |index: &Arc<Index>| {
+            let find = |index: &Arc<SecretIndex>| {
                 index.may_begin(head).then(|| index.longest_at(rest, head, work)).flatten()
             };
             if let Some(length) = self.indexes.iter().filter_map(find).max() {

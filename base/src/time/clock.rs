@@ -176,13 +176,13 @@ fn after(now: Instant, duration: Duration) -> Instant {
 /// A clock that is ahead of the system's.
 #[derive(Debug, Default)]
 pub(super) struct Stepped {
-    state: Mutex<State>,
+    state: Mutex<ClockState>,
     /// Told of steps, for threads that are blocked.
     steps: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ClockState {
     ahead: Duration,
     /// The wakers for a step, by their number.
     wakers: HashMap<u64, Waker>,
@@ -191,7 +191,7 @@ struct State {
 }
 
 impl Stepped {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClockState> {
         self.state.lock()
     }
 

@@ -18,19 +18,19 @@ pin_project_lite::pin_project! {
         // Until that moment by the system's clock, as far as steps have been looked at.
         #[pin]
         timer: tokio::time::Sleep,
-        stepped: Option<Box<Waiting>>,
+        stepped: Option<Box<SleepState>>,
     }
 }
 
 /// The state of a wait by a clock that can be set ahead meanwhile.
 #[derive(Debug)]
-struct Waiting {
+struct SleepState {
     clock: Arc<Stepped>,
     number: u64,
     deadline: Instant,
 }
 
-impl Drop for Waiting {
+impl Drop for SleepState {
     fn drop(&mut self) {
         self.clock.forget(self.number);
     }
@@ -45,7 +45,7 @@ impl Sleep {
         };
         let timer = tokio::time::sleep_until(by_system(deadline, &clock));
         let number = clock.number();
-        Self { timer, stepped: Some(Box::new(Waiting { clock, number, deadline })) }
+        Self { timer, stepped: Some(Box::new(SleepState { clock, number, deadline })) }
     }
 
     /// When it ends.

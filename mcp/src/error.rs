@@ -91,7 +91,7 @@ impl RpcError {
     #[expect(clippy::disallowed_methods, reason = "entry point: RpcError.read")]
     pub fn read(json: &str) -> Self {
         #[derive(serde::Deserialize)]
-        struct Members<'a> {
+        struct ErrorMembers<'a> {
             #[serde(borrow, default)]
             code: Option<&'a RawValue>,
             #[serde(borrow, default)]
@@ -99,7 +99,7 @@ impl RpcError {
             #[serde(borrow, default)]
             data: Option<&'a RawValue>,
         }
-        let members = serde_json::from_str::<Members<'_>>(json).ok();
+        let members = serde_json::from_str::<ErrorMembers<'_>>(json).ok();
         let (code, message, data) = members.map_or((None, None, None), |m| {
             (
                 m.code.and_then(|c| c.get().parse().ok()),

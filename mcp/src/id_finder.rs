@@ -14,7 +14,7 @@ pub(crate) struct IdFinder {
     in_string: bool,
     escaped: bool,
     /// The role of the next string of the outermost object.
-    place: Place,
+    place: MemberPart,
     key: Vec<u8>,
     value: Vec<u8>,
     /// Whether the current bytes are the id.
@@ -22,7 +22,7 @@ pub(crate) struct IdFinder {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum MemberPart {
     #[default]
     Key,
     Value,
@@ -48,7 +48,7 @@ impl IdFinder {
         match byte {
             b'"' => {
                 self.in_string = true;
-                if self.depth == 1 && self.place == Place::Key {
+                if self.depth == 1 && self.place == MemberPart::Key {
                     self.key.clear();
                 }
                 self.take(byte);
@@ -66,10 +66,10 @@ impl IdFinder {
             }
             b',' if self.depth == 1 => {
                 self.taking = false;
-                self.place = Place::Key;
+                self.place = MemberPart::Key;
             }
-            b':' if self.depth == 1 && self.place == Place::Key => {
-                self.place = Place::Value;
+            b':' if self.depth == 1 && self.place == MemberPart::Key => {
+                self.place = MemberPart::Value;
                 self.taking = self.key == ID && self.value.is_empty();
             }
             b' ' | b'\t' | b'\r' | b'\n' => {}
@@ -85,7 +85,7 @@ impl IdFinder {
             b'"' => self.in_string = false,
             _ => {}
         }
-        if self.in_string && self.depth == 1 && self.place == Place::Key && self.key.len() <= ID.len() {
+        if self.in_string && self.depth == 1 && self.place == MemberPart::Key && self.key.len() <= ID.len() {
             self.key.push(byte);
         }
     }

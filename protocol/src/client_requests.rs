@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_mcp::RpcError;
 use ptc_mcp::json::object_text;
 use ptc_mcp::message::id::IdMember;
-use ptc_mcp::message::strict::Message;
+use ptc_mcp::message::strict::StrictMessage;
 use tokio::sync::{mpsc, oneshot};
 use tracing::debug;
 
@@ -41,7 +41,7 @@ pub(super) struct ClientRequests(Mutex<AHashMap<Arc<str>, oneshot::Sender<Client
 
 impl ClientRequests {
     /// Takes a message that is a reply to one of our requests. Returns whether it was.
-    pub(super) fn take(&self, message: &Message<'_>) -> bool {
+    pub(super) fn take(&self, message: &StrictMessage<'_>) -> bool {
         let IdMember::Valid(id) = &message.id else { return false };
         let id = id.json().trim_matches('"');
         let Some(waiting) = self.open().remove(id) else { return false };
@@ -57,7 +57,7 @@ impl ClientRequests {
     }
 
     /// Forwards a reply to the replica that has sent its request, if there may be one.
-    pub(super) fn hand_on(connection: &Connection, message: &Message<'_>) {
+    pub(super) fn hand_on(connection: &Connection, message: &StrictMessage<'_>) {
         let (Some(elsewhere), IdMember::Valid(id)) = (connection.elsewhere(), &message.id) else { return };
         let name = id.json().trim_matches('"');
         let length = message.result.or(message.error).map_or(0, str::len);

@@ -13,7 +13,7 @@ use ahash::AHashMap;
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
 use ptc_mcp::message::id::RequestId;
-use ptc_mcp::message::strict::Message;
+use ptc_mcp::message::strict::StrictMessage;
 use tokio::sync::oneshot;
 
 use super::client::KnownClient;
@@ -169,7 +169,7 @@ impl Connection {
     }
 
     /// Takes a reply that arrived at another replica. Returns whether its request was still open.
-    pub fn take_reply(&self, message: &Message<'_>) -> bool {
+    pub fn take_reply(&self, message: &StrictMessage<'_>) -> bool {
         self.client_requests.take(message)
     }
 

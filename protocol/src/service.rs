@@ -10,7 +10,7 @@ use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{self, Raw};
-use ptc_mcp::message::strict::Message;
+use ptc_mcp::message::strict::StrictMessage;
 use tokio::sync::watch;
 
 use super::client::KnownClient;
@@ -215,7 +215,7 @@ impl Service {
 
     /// The era of a message on a pipe. The negotiated revision counts, whatever the message says; so does
     /// `initialize` itself (decision 165).
-    pub fn era_of(connection: &Connection, message: &Message<'_>) -> Era {
+    pub fn era_of(connection: &Connection, message: &StrictMessage<'_>) -> Era {
         let is_settled = connection.revision().is_some() || message.negotiates();
         if message.is_modern() && !is_settled { Era::Modern } else { Era::Handshake }
     }

@@ -7,7 +7,7 @@ use compact_str::CompactString;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Member, Name};
+use super::{Member, MemberName};
 use crate::id_finder::IdFinder;
 use crate::json::{Kind, Malformed, Raw, Scanner, write_string};
 
@@ -100,8 +100,8 @@ pub fn id_of_head(head: &[u8]) -> Option<u64> {
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-            while let Some(member) = map.next_key::<Name>()? {
-                if member == Name::Id {
+            while let Some(member) = map.next_key::<MemberName>()? {
+                if member == MemberName::Id {
                     let raw: &RawValue = map.next_value()?;
                     *self.0 = number_of_id(raw.get());
                 } else {

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::outline::{Outline, Outlined};
-use super::{Envelope, Name, read_envelope};
+use super::{Envelope, MemberName, read_envelope};
 use crate::json::{Scanner, string_of};
 #[cfg(feature = "simdutf8")]
 use simdutf8::basic::from_utf8;
@@ -96,8 +96,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut message = Message::default();
-                while let Some(name) = map.next_key::<Name>()? {
-                    if matches!(name, Name::Jsonrpc | Name::Other) {
+                while let Some(name) = map.next_key::<MemberName>()? {
+                    if matches!(name, MemberName::Jsonrpc | MemberName::Other) {
                         map.next_value::<IgnoredAny>()?;
                     } else {
                         message.take(name, map.next_value::<&RawValue>()?.get());
@@ -130,31 +130,31 @@ impl<'a> From<Usual<'a>> for Message<'a> {
 
 impl<'a> Message<'a> {
     /// Takes over a member.
-    fn take(&mut self, name: Name, value: &'a str) {
+    fn take(&mut self, name: MemberName, value: &'a str) {
         match name {
-            Name::Id => self.id = Some(value),
-            Name::Method => self.method = string_of(value),
-            Name::Params => self.params = Some(value),
-            Name::Result => self.result = Some(value),
-            Name::Error => self.error = (value != "null").then_some(value),
-            Name::Jsonrpc | Name::Other => {}
+            MemberName::Id => self.id = Some(value),
+            MemberName::Method => self.method = string_of(value),
+            MemberName::Params => self.params = Some(value),
+            MemberName::Result => self.result = Some(value),
+            MemberName::Error => self.error = (value != "null").then_some(value),
+            MemberName::Jsonrpc | MemberName::Other => {}
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Name {
+impl<'de> Deserialize<'de> for MemberName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NameVisitor;
 
         impl Visitor<'_> for NameVisitor {
-            type Value = Name;
+            type Value = MemberName;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a member name")
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<Name, E> {
-                Ok(Name::of(name))
+            fn visit_str<E>(self, name: &str) -> Result<MemberName, E> {
+                Ok(MemberName::of(name))
             }
         }
 

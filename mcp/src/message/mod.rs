@@ -59,7 +59,7 @@ impl<'a> Member<'a> for Option<&'a str> {
 
 /// The members of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
+enum MemberName {
     Jsonrpc,
     Id,
     Method,
@@ -69,16 +69,16 @@ enum Name {
     Other,
 }
 
-impl Name {
-    fn of(name: &str) -> Name {
+impl MemberName {
+    fn of(name: &str) -> MemberName {
         match name {
-            "jsonrpc" => Name::Jsonrpc,
-            "id" => Name::Id,
-            "method" => Name::Method,
-            "params" => Name::Params,
-            "result" => Name::Result,
-            "error" => Name::Error,
-            _ => Name::Other,
+            "jsonrpc" => MemberName::Jsonrpc,
+            "id" => MemberName::Id,
+            "method" => MemberName::Method,
+            "params" => MemberName::Params,
+            "result" => MemberName::Result,
+            "error" => MemberName::Error,
+            _ => MemberName::Other,
         }
     }
 }
@@ -99,14 +99,14 @@ where
     scanner.enter_object()?;
     let mut first = true;
     while scanner.next_member(&mut first)? {
-        match Name::of(&scanner.key()?) {
-            Name::Jsonrpc => set(&mut jsonrpc, scanner.value()?, &mut twice),
-            Name::Id => set(&mut id, Id::read(scanner)?, &mut twice),
-            Name::Method => set(&mut method, scanner.value()?, &mut twice),
-            Name::Params => set(&mut params, Params::read(scanner)?, &mut twice),
-            Name::Result => result = Answer::read(scanner)?,
-            Name::Error => error = Some(scanner.value()?.text()),
-            Name::Other => {
+        match MemberName::of(&scanner.key()?) {
+            MemberName::Jsonrpc => set(&mut jsonrpc, scanner.value()?, &mut twice),
+            MemberName::Id => set(&mut id, Id::read(scanner)?, &mut twice),
+            MemberName::Method => set(&mut method, scanner.value()?, &mut twice),
+            MemberName::Params => set(&mut params, Params::read(scanner)?, &mut twice),
+            MemberName::Result => result = Answer::read(scanner)?,
+            MemberName::Error => error = Some(scanner.value()?.text()),
+            MemberName::Other => {
                 scanner.value()?;
             }
         }

@@ -126,14 +126,14 @@ fn raw<'a>(result: &'a str, place: &Range<usize>) -> Option<Raw<'a>> {
     result.get(place.clone()).map(Raw::accepted)
 }
 
-type Place = Range<usize>;
+type ByteRange = Range<usize>;
 
 /// The structured content at the cursor, and the value of its only member.
 #[expect(clippy::type_complexity, reason = "the two places of the outline")]
 fn structured<'a>(
     scanner: &mut Scanner<'a>,
-    place: &impl Fn(&Scanner<'a>, Raw<'a>) -> Place,
-) -> Option<(Option<Place>, Option<(Place, bool)>)> {
+    place: &impl Fn(&Scanner<'a>, Raw<'a>) -> ByteRange,
+) -> Option<(Option<ByteRange>, Option<(ByteRange, bool)>)> {
     if scanner.peek() != Some(b'{') {
         let value = scanner.value().ok()?;
         let is_there = value.kind() != Kind::Null;
@@ -156,7 +156,7 @@ fn structured<'a>(
 #[derive(Default)]
 struct Content {
     /// The place of the text of the first text block, and its decoded form if it has escapes.
-    text: Option<(Place, Option<Bytes>)>,
+    text: Option<(ByteRange, Option<Bytes>)>,
     /// Whether there is anything else.
     has_more: bool,
 }
@@ -164,7 +164,7 @@ struct Content {
 /// The content at the cursor; `None`: it is not written as usual.
 fn content<'a>(
     scanner: &mut Scanner<'a>,
-    place: &impl Fn(&Scanner<'a>, Raw<'a>) -> Place,
+    place: &impl Fn(&Scanner<'a>, Raw<'a>) -> ByteRange,
 ) -> Option<Content> {
     let (mut content, mut first) = (Content::default(), true);
     scanner.enter_array().ok()?;

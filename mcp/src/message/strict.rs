@@ -12,9 +12,9 @@ use crate::json::{Malformed, Scanner};
 pub const MAX_BATCH: usize = 64;
 
 /// One message as a server reads it.
-pub type Message<'a> = Envelope<'a, IdMember, ParamsMember<'a>>;
+pub type StrictMessage<'a> = Envelope<'a, IdMember, ParamsMember<'a>>;
 
-impl Message<'_> {
+impl StrictMessage<'_> {
     /// Whether the message carries the revision of a modern request.
     pub fn is_modern(&self) -> bool {
         self.params.object().is_some_and(|params| params.meta.version.is_some())
@@ -44,9 +44,9 @@ impl Message<'_> {
 #[derive(Debug)]
 pub enum Incoming<'a> {
     /// One message.
-    Single(Message<'a>),
+    Single(StrictMessage<'a>),
     /// An array of messages; `None` for an element that is no object. Holds at most [`MAX_BATCH`].
-    Batch(Vec<Option<Message<'a>>>),
+    Batch(Vec<Option<StrictMessage<'a>>>),
     /// An array of more than [`MAX_BATCH`] elements, or an empty one.
     BatchRefused,
     /// A JSON value that is neither.
@@ -92,7 +92,7 @@ fn read_batch<'a>(scanner: &mut Scanner<'a>) -> Result<Incoming<'a>, Malformed> 
 mod tests {
     use super::*;
 
-    fn single(text: &str) -> Message<'_> {
+    fn single(text: &str) -> StrictMessage<'_> {
         match read(text.as_bytes()) {
             Ok(Incoming::Single(message)) => message,
             other => panic!("{text}: {other:?}"),

@@ -5,14 +5,14 @@ use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::json;
 use ptc_mcp::message::id::RequestId;
-use ptc_mcp::message::strict::Message;
+use ptc_mcp::message::strict::StrictMessage;
 use ptc_mcp::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION};
 
 use crate::handled::{Disposition, Handled};
 use crate::reply::{self, Answers};
 
 /// Checks the mandatory members of `_meta` in every modern request.
-pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Handled> {
+pub(super) fn check_meta(id: &RequestId, message: &StrictMessage<'_>) -> Result<(), Handled> {
     let refuse =
         |error| Err(Handled::reply(Disposition::Invalid, reply::error(Answers::Request(id), &error)));
     let missing = |what: &str| RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params: {what}"));

@@ -22,7 +22,7 @@ use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::{IdMember, RequestId};
-use ptc_mcp::message::strict::Message;
+use ptc_mcp::message::strict::StrictMessage;
 use tracing::{debug, warn};
 
 use super::client_requests::ClientRequests;
@@ -34,7 +34,7 @@ use meta::check_meta;
 
 impl Service {
     /// Answers one message.
-    pub fn handle(self: &Arc<Self>, from: MessageContext<'_>, message: &Message<'_>) -> Handled {
+    pub fn handle(self: &Arc<Self>, from: MessageContext<'_>, message: &StrictMessage<'_>) -> Handled {
         let revision = match from.era {
             Era::Modern => Some(Revision::V2026_07_28),
             Era::Handshake => from.connection.revision(),
@@ -79,7 +79,7 @@ fn handshake_request(
     from: MessageContext<'_>,
     id: &RequestId,
     method: Option<&str>,
-    message: &Message<'_>,
+    message: &StrictMessage<'_>,
 ) -> Handled {
     match method {
         Some("initialize") => initialize::answer(service, from.connection, id, &message.params),
@@ -113,7 +113,7 @@ fn modern_request(
     from: MessageContext<'_>,
     id: &RequestId,
     method: Option<&str>,
-    message: &Message<'_>,
+    message: &StrictMessage<'_>,
 ) -> Handled {
     match method {
         Some("server/discover") => discover::answer(service, id),
@@ -140,7 +140,7 @@ fn notification(
     service: &Service,
     connection: &Arc<Connection>,
     method: &str,
-    message: &Message<'_>,
+    message: &StrictMessage<'_>,
 ) -> Handled {
     match method {
         "notifications/cancelled" => cancelled::act(connection, &message.params),

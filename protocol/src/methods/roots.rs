@@ -3,7 +3,7 @@
 use ptc_mcp::json::{Raw, Value, json};
 use ptc_mcp::message::id::IdMember;
 use ptc_mcp::message::params::ParamsMember;
-use ptc_mcp::message::strict::Message;
+use ptc_mcp::message::strict::StrictMessage;
 use tracing::debug;
 
 use crate::connection::Connection;
@@ -38,7 +38,7 @@ pub(super) fn ask(service: &Service, connection: &Connection) -> Handled {
 
 /// Accepts the client's answer. An answer of another form counts as no roots.
 #[expect(clippy::disallowed_methods, reason = "entry point: take()")]
-pub(super) fn take(service: &Service, connection: &Connection, message: &Message<'_>) {
+pub(super) fn take(service: &Service, connection: &Connection, message: &StrictMessage<'_>) {
     let Some(roots) = service.client_roots.as_ref().filter(|_| connection.has_roots()) else { return };
     if !matches!(&message.id, IdMember::Valid(id) if id.json() == format!("\"{ID}\"")) {
         return;

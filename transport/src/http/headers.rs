@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderValue};
 use ptc_mcp::json::Raw;
-use ptc_mcp::message::strict::Message;
+use ptc_mcp::message::strict::StrictMessage;
 use ptc_mcp::revision::{Revision, is_modern_header};
 use ptc_mcp::{RpcError, headers};
 
@@ -117,7 +117,7 @@ fn trimmed(text: &str) -> &str {
 ///
 /// A body without a revision is left to the protocol, which reports the missing member. So is a body in an
 /// unsupported revision, if the header agrees with it.
-pub(super) fn check(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), RpcError> {
+pub(super) fn check(headers: &Headers<'_>, message: &StrictMessage<'_>) -> Result<(), RpcError> {
     let Some(version) = message.params.object().and_then(|params| params.meta.version).and_then(Raw::as_str)
     else {
         return Ok(());

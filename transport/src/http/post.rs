@@ -27,7 +27,7 @@ use super::sessions::{NoSession, Session};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
-use ptc_mcp::message::strict::{self, Incoming, Message};
+use ptc_mcp::message::strict::{self, Incoming, StrictMessage};
 use ptc_protocol::methods::initialize::negotiate;
 use ptc_protocol::principal::Owner;
 use ptc_protocol::reply::{self, Answers};
@@ -216,7 +216,7 @@ impl Post<'_> {
 
     /// The era of a message (ruling 26). The negotiated revision counts, that is a session's own revision, an older
     /// one in the header, or `initialize` itself, whatever else the request says (decision 165).
-    fn era_of(&self, message: &Message<'_>) -> Era {
+    fn era_of(&self, message: &StrictMessage<'_>) -> Era {
         let says_modern = self.said_modern || message.is_modern();
         match says_modern
             && !self.headers.say_handshake()
@@ -239,26 +239,32 @@ impl Post<'_> {
     }
 
     /// Passes a message to the service. Only observers need the id of the request that carried it.
-    fn handle(&self, connection: &Arc<Connection>, message: &Message<'_>, era: Era, seen: &Seen) -> Handled {
+    fn handle(
+        &self,
+        connection: &Arc<Connection>,
+        message: &StrictMessage<'_>,
+        era: Era,
+        seen: &Seen,
+    ) -> Handled {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
         service.handle(MessageContext { connection, era, origin }, message)
     }
 
-    fn invalid(&self, message: Option<&Message<'_>>) -> Outcome {
-        let id = message.and_then(Message::answer_id);
+    fn invalid(&self, message: Option<&StrictMessage<'_>>) -> Outcome {
+        let id = message.and_then(StrictMessage::answer_id);
         let answers = Answers::from_id(id, Some(self.assumed_revision()));
         let body = reply::error(answers, &RpcError::invalid_request());
         Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
     }
 
-    fn refused(&self, status: StatusCode, message: &Message<'_>, error: &RpcError) -> Answer {
+    fn refused(&self, status: StatusCode, message: &StrictMessage<'_>, error: &RpcError) -> Answer {
         let answers = Answers::from_id(message.answer_id(), Some(self.assumed_revision()));
         answer::json(status, reply::error(answers, error))
     }
 
     /// The refusal by a server that is about to stop.
-    fn draining(&self, message: &Message<'_>) -> Option<Outcome> {
+    fn draining(&self, message: &StrictMessage<'_>) -> Option<Outcome> {
         let refusal = || {
             let error = RpcError::new(RpcError::REFUSED, "server draining");
             let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
@@ -268,7 +274,7 @@ impl Post<'_> {
     }
 
     /// A message that states its own revision: no session, no state.
-    fn modern(&self, message: &Message<'_>, seen: &Seen) -> Outcome {
+    fn modern(&self, message: &StrictMessage<'_>, seen: &Seen) -> Outcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
         }
@@ -299,7 +305,7 @@ impl Post<'_> {
     }
 
     /// A message of a conversation that began, or begins now, with `initialize`.
-    fn handshake(&self, message: &Message<'_>, seen: &mut Seen) -> Outcome {
+    fn handshake(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> Outcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
         }
@@ -354,7 +360,7 @@ impl Post<'_> {
         self.endpoint.sessions.ends().filter(|ends| settles && ends.is_shared()).cloned()
     }
 
-    fn initialize(&self, message: &Message<'_>, seen: &mut Seen) -> Answer {
+    fn initialize(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> Answer {
         if self.session_id().is_some() {
             return answer::text(StatusCode::BAD_REQUEST, "initialize must not include MCP-Session-Id");
         }
@@ -408,7 +414,11 @@ impl Post<'_> {
     }
 
     /// The conversation of a request: its session's, or one of its own if no session is needed.
-    fn conversation(&self, message: &Message<'_>, seen: &mut Seen) -> Result<Conversation, Box<Answer>> {
+    fn conversation(
+        &self,
+        message: &StrictMessage<'_>,
+        seen: &mut Seen,
+    ) -> Result<Conversation, Box<Answer>> {
         let bad_version = || Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"));
         let version = self.headers.protocol_version.single().map_err(|()| bad_version());
         match self.endpoint.named_session(self.headers, &self.caller.principal) {
@@ -441,12 +451,12 @@ impl Post<'_> {
     }
 
     /// The refusal of a request for which no session can begin.
-    fn no_session(&self, message: &Message<'_>, refusal: NoSession) -> Answer {
+    fn no_session(&self, message: &StrictMessage<'_>, refusal: NoSession) -> Answer {
         let (status, error) = self.endpoint.no_session(refusal);
         answer::retry_after(self.refused(status, message, &error), COME_BACK)
     }
 
-    fn batch(&self, messages: &[Option<Message<'_>>], seen: &mut Seen) -> Outcome {
+    fn batch(&self, messages: &[Option<StrictMessage<'_>>], seen: &mut Seen) -> Outcome {
         let first = messages.iter().flatten().next();
         if let Some(refusal) = first.and_then(|message| self.draining(message)) {
             return refusal;
@@ -466,10 +476,11 @@ impl Post<'_> {
         let (mut replies, mut calls) = (Vec::new(), Vec::new());
         let says_older = self.headers.say_handshake();
         for message in messages {
-            let is_older = |message: &&Message<'_>| session.is_some() || says_older || !message.is_modern();
+            let is_older =
+                |message: &&StrictMessage<'_>| session.is_some() || says_older || !message.is_modern();
             let Some(message) = message.as_ref().filter(|message| is_older(message) && !begins(message))
             else {
-                let id = message.as_ref().and_then(Message::answer_id);
+                let id = message.as_ref().and_then(StrictMessage::answer_id);
                 let answers = Answers::from_id(id, Some(revision));
                 replies.push(reply::error(answers, &RpcError::invalid_request()));
                 continue;
@@ -494,7 +505,7 @@ fn names_revision(version: &str) -> bool {
     is_modern_header(version) || Revision::from_name(version).is_some()
 }
 
-fn begins(message: &Message<'_>) -> bool {
+fn begins(message: &StrictMessage<'_>) -> bool {
     message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
 }
 

@@ -26,7 +26,7 @@ use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
-use ptc_mcp::message::strict::{self, Incoming, Message};
+use ptc_mcp::message::strict::{self, Incoming, StrictMessage};
 
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::reply::{self, Answers};
@@ -246,7 +246,7 @@ impl Pipe {
         std::ops::ControlFlow::Continue(())
     }
 
-    fn handle(&mut self, message: &Message<'_>) -> Handled {
+    fn handle(&mut self, message: &StrictMessage<'_>) -> Handled {
         let era = Service::era_of(&self.connection, message);
         self.seen_modern |= era == Era::Modern;
         self.service.handle(MessageContext::new(&self.connection, era), message)
@@ -262,7 +262,7 @@ impl Pipe {
     }
 
     /// Processes a batch: one array of answers, sent when the last of them is ready.
-    fn receive_batch(&mut self, messages: &[Option<Message<'_>>]) -> std::ops::ControlFlow<()> {
+    fn receive_batch(&mut self, messages: &[Option<StrictMessage<'_>>]) -> std::ops::ControlFlow<()> {
         let mut replies = Vec::new();
         let mut calls = Vec::new();
         let mut exit = false;
@@ -273,7 +273,7 @@ impl Pipe {
                     self.service.handle(MessageContext::new(&self.connection, Era::Handshake), message)
                 }
                 _ => {
-                    let id = message.as_ref().and_then(Message::answer_id);
+                    let id = message.as_ref().and_then(StrictMessage::answer_id);
                     let answers = Answers::from_id(id, self.revision());
                     replies.push(reply::error(answers, &RpcError::invalid_request()));
                     continue;
@@ -340,7 +340,7 @@ fn answered(finished: Finished) -> Answered {
     }
 }
 
-fn is_initialize(message: &Message<'_>) -> bool {
+fn is_initialize(message: &StrictMessage<'_>) -> bool {
     message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
 }
 

@@ -11,7 +11,7 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use ptc_mcp::json::{Value, json};
-use ptc_mcp::message::strict::{self, Incoming, Message};
+use ptc_mcp::message::strict::{self, Incoming, StrictMessage};
 use ptc_mcp::meta;
 use ptc_server::boot;
 use ptc_server::options::command::arguments;
@@ -107,7 +107,7 @@ fn one(server: &Server, connection: &Arc<Connection>, bytes: &[u8]) {
     }
 }
 
-fn handle(server: &Server, connection: &Arc<Connection>, message: &Message<'_>, plain: Option<&Value>) {
+fn handle(server: &Server, connection: &Arc<Connection>, message: &StrictMessage<'_>, plain: Option<&Value>) {
     let service = &server.service;
     let handled = {
         let _inside = server.runtime.enter();

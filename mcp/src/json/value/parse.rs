@@ -20,18 +20,18 @@ pub(super) fn parse_written(text: &str) -> Result<Value, Malformed> {
 }
 
 fn read(text: &str, levels: usize, number: fn(&str) -> Number) -> Result<Value, Malformed> {
-    let mut reader = Reader { scanner: Scanner::new(text), number };
+    let mut reader = ValueParser { scanner: Scanner::new(text), number };
     let value = reader.value(levels)?;
     reader.scanner.end()?;
     Ok(value)
 }
 
-struct Reader<'a> {
+struct ValueParser<'a> {
     scanner: Scanner<'a>,
     number: fn(&str) -> Number,
 }
 
-impl Reader<'_> {
+impl ValueParser<'_> {
     fn value(&mut self, levels: usize) -> Result<Value, Malformed> {
         let scanner = &mut self.scanner;
         match scanner.peek() {

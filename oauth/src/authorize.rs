@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::callback::{Callback, Verdict};
+use crate::callback::{Callback, CallbackVerdict};
 use crate::error_code::ErrorCode;
 use crate::failure::Failure;
 use crate::json;
-use crate::message::{Answer, Purpose, Request};
+use crate::message::{OAuthRequest, OAuthResponse, Purpose};
 use crate::metadata::{ServerMetadata, is_same_issuer};
 use crate::scopes::Scopes;
 use crate::secret::{Secret, stored};
@@ -104,11 +104,11 @@ impl Authorization<'_> {
     ///
     /// # Errors
     /// The server has no authorization endpoint.
-    pub fn probe(&self, entropy: &Entropy, now: Timestamp) -> Result<Request, Failure> {
+    pub fn probe(&self, entropy: &Entropy, now: Timestamp) -> Result<OAuthRequest, Failure> {
         let (url, _) = self.begin(entropy, now)?;
         let what = "authorization endpoint";
         let url = Url::parse(url.expose()).map_err(|_| Failure::Unsupported { what })?;
-        Ok(Request::page(Purpose::Authorization, url))
+        Ok(OAuthRequest::page(Purpose::Authorization, url))
     }
 }
 
@@ -129,7 +129,7 @@ const OF_REQUEST: &[&str] = &[
 /// Whether the answer to [`Authorization::probe`] shows that the server does not know the client any more: an error page, which
 /// a browser would show to its person for good, or a redirect or document that says so.
 #[must_use]
-pub fn has_forgotten_client(answer: &Answer) -> bool {
+pub fn has_forgotten_client(answer: &OAuthResponse) -> bool {
     let Ok(response) = &answer.result else { return false };
     let document = json::object(response.body.expose()).unwrap_or_default();
     let told = json::text(&document, "error").map(ErrorCode::new);
@@ -204,8 +204,8 @@ impl PendingSignIn {
             return Err(Failure::IssMismatch);
         }
         match callback.verdict {
-            Verdict::Code(code) => Ok(code),
-            Verdict::Error { code, description } => {
+            CallbackVerdict::Code(code) => Ok(code),
+            CallbackVerdict::Error { code, description } => {
                 Err(Failure::Refused { code: ErrorCode::new(&code), description })
             }
         }
@@ -222,7 +222,7 @@ mod tests {
         let of = |status: u16, location: &str, body: &str| {
             let headers = vec![("Location".to_owned(), location.to_owned())];
             let result = Ok(Response::new(status, headers, body));
-            has_forgotten_client(&Answer { at: Timestamp::default(), result })
+            has_forgotten_client(&OAuthResponse { at: Timestamp::default(), result })
         };
         for status in [400, 401, 404, 422] {
             assert!(of(status, "", "<html>unknown client</html>"), "{status}");
@@ -247,7 +247,7 @@ mod tests {
         ] {
             assert!(!of(status, location, body), "{status} {location} {body}");
         }
-        let trouble = Answer { at: Timestamp::default(), result: Err(Trouble::TimedOut) };
+        let trouble = OAuthResponse { at: Timestamp::default(), result: Err(Trouble::TimedOut) };
         assert!(!has_forgotten_client(&trouble));
     }
 }

@@ -18,12 +18,12 @@ pub struct Callback {
     /// The issuer that it names, after form-decoding.
     pub iss: Option<String>,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: CallbackVerdict,
 }
 
 /// The verdict of a callback.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CallbackVerdict {
     /// A code for tokens.
     Code(Secret),
     /// An error code, as it came, and the server's words: they are read only when it is known who sent them.
@@ -36,7 +36,7 @@ pub enum Verdict {
 }
 
 /// Neither prints: who sent them is not known yet.
-impl std::fmt::Debug for Verdict {
+impl std::fmt::Debug for CallbackVerdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Code(_) => "a code",
@@ -120,8 +120,8 @@ impl Callback {
         }
         let state = state.ok_or(BadCallback::NoState)?;
         let verdict = match (code, error) {
-            (Some(code), None) if !code.expose().is_empty() => Verdict::Code(code),
-            (None, Some(code)) => Verdict::Error { code, description },
+            (Some(code), None) if !code.expose().is_empty() => CallbackVerdict::Code(code),
+            (None, Some(code)) => CallbackVerdict::Error { code, description },
             _ => return Err(BadCallback::NoVerdict),
         };
         Ok(Self { state, iss, verdict })
@@ -149,9 +149,11 @@ impl Callback {
             && text.bytes().all(|b| matches!(b, 0x21..=0x7e))
             && !text.contains("://");
         match bare_code {
-            Some(state) if is_code => {
-                Ok(Self { state: state.clone(), iss: None, verdict: Verdict::Code(Secret::new(text)) })
-            }
+            Some(state) if is_code => Ok(Self {
+                state: state.clone(),
+                iss: None,
+                verdict: CallbackVerdict::Code(Secret::new(text)),
+            }),
             _ => Err(BadCallback::NotTheUrl),
         }
     }

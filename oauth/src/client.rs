@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::client_key::ClientKey;
 use crate::failure::Failure;
-use crate::form::{Form, encoded};
+use crate::form::{FormBody, encoded};
 use crate::metadata::ServerMetadata;
 use crate::secret::{Secret, stored_option};
 use crate::timestamp::Timestamp;
@@ -55,7 +55,7 @@ impl Method {
 /// Where a client comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum ClientOrigin {
     /// The configuration.
     Configured,
     /// A client ID metadata document.
@@ -93,7 +93,7 @@ pub struct Client {
     /// Its id.
     pub id: String,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ClientOrigin,
     /// Its credential.
     pub credential: Credential,
     /// How it uses that.
@@ -109,7 +109,7 @@ impl Client {
     /// Nothing that both can do.
     pub fn new(
         id: String,
-        origin: Origin,
+        origin: ClientOrigin,
         credential: Credential,
         registered: Option<Method>,
         server: &ServerMetadata,
@@ -134,7 +134,7 @@ impl Client {
         // proof may hand out a secret all the same.
         let is_public = match credential {
             Credential::None => true,
-            Credential::Secret(_) => origin == Origin::Registered && listed(Method::None),
+            Credential::Secret(_) => origin == ClientOrigin::Registered && listed(Method::None),
             Credential::Key(_) => false,
         };
         let method = method.or(is_public.then_some(Method::None));
@@ -158,7 +158,7 @@ pub struct Signing<'a> {
 
 impl Client {
     /// Adds to a form who the client is; the second value is the header `Authorization`, if it takes one.
-    pub(crate) fn authenticate(&self, form: Form, signing: &Signing<'_>) -> (Form, Option<Secret>) {
+    pub(crate) fn authenticate(&self, form: FormBody, signing: &Signing<'_>) -> (FormBody, Option<Secret>) {
         match (self.method, &self.credential) {
             (Method::ClientSecretBasic, Credential::Secret(secret)) => {
                 // Both are encoded as in a form before they are put together (RFC 6749 2.3.1).
@@ -213,6 +213,6 @@ impl ClientRecord {
     pub fn client(&self, server: &ServerMetadata) -> Result<Client, Failure> {
         let credential = self.client_secret.clone().map_or(Credential::None, Credential::Secret);
         let registered = self.token_endpoint_auth_method.as_deref().and_then(Method::of_name);
-        Client::new(self.client_id.clone(), Origin::Registered, credential, registered, server)
+        Client::new(self.client_id.clone(), ClientOrigin::Registered, credential, registered, server)
     }
 }

@@ -33,9 +33,9 @@ pub enum KeyError {
 
 /// A private key, with the algorithm that belongs to its kind. It never prints.
 #[derive(Clone)]
-pub struct ClientKey(Arc<Inner>);
+pub struct ClientKey(Arc<KeyMaterial>);
 
-struct Inner {
+struct KeyMaterial {
     pair: Pair,
     id: Option<String>,
 }
@@ -62,7 +62,7 @@ impl ClientKey {
             // OpenSSL writes keys of this kind without their public half.
             Pair::EdDsa(Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_| KeyError::Kind)?)
         };
-        Ok(Self(Arc::new(Inner { pair, id })))
+        Ok(Self(Arc::new(KeyMaterial { pair, id })))
     }
 
     /// `ES256`, `RS256` or `EdDSA`.

@@ -8,7 +8,7 @@ use crate::cache;
 use crate::challenge::Bearer;
 use crate::failure::Failure;
 use crate::json;
-use crate::message::{Answer, Flow, Next, Request, Trouble};
+use crate::message::{Flow, Next, OAuthRequest, OAuthResponse, Trouble};
 use crate::metadata::{ResourceMetadata, ServerMetadata, is_same_issuer, secure};
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
@@ -32,7 +32,7 @@ pub struct Relax {
 
 /// The target of a discovery.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct DiscoveryTarget {
     /// The upstream's URL, as it is written in the configuration.
     pub url: String,
     /// `auth.issuer`.
@@ -63,11 +63,11 @@ pub struct Discovered {
 /// The conversation that discovers.
 #[derive(Debug)]
 pub struct Discovery {
-    target: Target,
+    target: DiscoveryTarget,
     url: Result<Url, Failure>,
     /// `resource_metadata` of the challenge.
     named: Option<String>,
-    stage: Stage,
+    stage: DiscoveryStage,
     /// URLs of the stage that have not been tried.
     candidates: VecDeque<Url>,
     /// The URL that is being tried.
@@ -81,7 +81,7 @@ pub struct Discovery {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stage {
+enum DiscoveryStage {
     /// The URL that the challenge names: nothing is guessed beside it.
     Named,
     /// The two well-known URLs of the resource.
@@ -92,18 +92,18 @@ enum Stage {
     Legacy,
 }
 
-type Step = Next<Discovered, Failure>;
+type DiscoveryStep = Next<Discovered, Failure>;
 
 impl Discovery {
     /// Discovery for `target`, after `challenge` if there was one.
     #[must_use]
-    pub fn new(target: Target, challenge: Option<&Bearer>) -> Self {
+    pub fn new(target: DiscoveryTarget, challenge: Option<&Bearer>) -> Self {
         let unusable =
             || Failure::MetadataUnavailable { url: target.url.clone(), reason: "no URL".to_owned() };
         Self {
             url: Url::parse(&target.url).ok().filter(Url::has_host).ok_or_else(unusable),
             named: challenge.and_then(|bearer| bearer.resource_metadata.clone()),
-            stage: Stage::WellKnown,
+            stage: DiscoveryStage::WellKnown,
             candidates: VecDeque::new(),
             current: None,
             trouble: None,
@@ -114,18 +114,22 @@ impl Discovery {
         }
     }
 
-    fn begin(&mut self) -> Result<Step, Failure> {
+    fn begin(&mut self) -> Result<DiscoveryStep, Failure> {
         let url = self.url.clone()?;
         match self.named.take() {
             Some(named) => {
                 let candidate = named_metadata(&url, &named)?;
-                self.enter(Stage::Named, [candidate])
+                self.enter(DiscoveryStage::Named, [candidate])
             }
-            None => self.enter(Stage::WellKnown, resource_urls(&url)),
+            None => self.enter(DiscoveryStage::WellKnown, resource_urls(&url)),
         }
     }
 
-    fn enter(&mut self, stage: Stage, candidates: impl IntoIterator<Item = Url>) -> Result<Step, Failure> {
+    fn enter(
+        &mut self,
+        stage: DiscoveryStage,
+        candidates: impl IntoIterator<Item = Url>,
+    ) -> Result<DiscoveryStep, Failure> {
         self.stage = stage;
         self.candidates = candidates.into_iter().collect();
         (self.trouble, self.refused) = (None, None);
@@ -133,32 +137,34 @@ impl Discovery {
     }
 
     /// Asks for the next URL of the stage, or draws the conclusion that there is none.
-    fn try_next(&mut self) -> Result<Step, Failure> {
+    fn try_next(&mut self) -> Result<DiscoveryStep, Failure> {
         let Some(url) = self.candidates.pop_front() else { return self.exhausted() };
         self.current = Some(url.clone());
-        let mut request = Request::metadata(url);
-        if self.stage == Stage::Legacy {
+        let mut request = OAuthRequest::metadata(url);
+        if self.stage == DiscoveryStage::Legacy {
             request.headers.push(("mcp-protocol-version", Secret::new(LEGACY_REVISION)));
         }
         Ok(Next::Send(request))
     }
 
     /// No URL of the stage has the document.
-    fn exhausted(&mut self) -> Result<Step, Failure> {
+    fn exhausted(&mut self) -> Result<DiscoveryStep, Failure> {
         if let Some(trouble) = self.trouble.take() {
             return Err(trouble);
         }
         match &self.stage {
-            Stage::Named | Stage::Server { .. } => Err(self.refused.take().unwrap_or(Failure::NoMetadata)),
-            Stage::WellKnown => match self.target.issuer.clone() {
+            DiscoveryStage::Named | DiscoveryStage::Server { .. } => {
+                Err(self.refused.take().unwrap_or(Failure::NoMetadata))
+            }
+            DiscoveryStage::WellKnown => match self.target.issuer.clone() {
                 Some(issuer) => self.ask_server(issuer),
                 None if self.target.legacy => {
                     let root = self.url.clone()?.join(&format!("/.well-known/{OF_SERVER}")).ok();
-                    self.enter(Stage::Legacy, root)
+                    self.enter(DiscoveryStage::Legacy, root)
                 }
                 None => Err(Failure::NoMetadata),
             },
-            Stage::Legacy => {
+            DiscoveryStage::Legacy => {
                 let server = ServerMetadata::at_origin(&self.url.clone()?).ok_or(Failure::NoMetadata)?;
                 // A plain http origin is no place for tokens, as elsewhere.
                 secure(server.token_endpoint.as_str()).ok_or(Failure::NoMetadata)?;
@@ -167,7 +173,7 @@ impl Discovery {
         }
     }
 
-    fn answered(&mut self, answer: &Answer) -> Result<Step, Failure> {
+    fn answered(&mut self, answer: &OAuthResponse) -> Result<DiscoveryStep, Failure> {
         let url = self.current.take().map(String::from).unwrap_or_default();
         let unavailable = |reason: String| Failure::MetadataUnavailable { url: url.clone(), reason };
         let response = match &answer.result {
@@ -193,7 +199,7 @@ impl Discovery {
         self.fresh_until = Some(self.fresh_until.map_or(fresh_until, |other| other.min(fresh_until)));
         let unusable = |reason: &str| Failure::BadMetadata { url: url.clone(), reason: reason.to_owned() };
         match self.stage.clone() {
-            Stage::Named | Stage::WellKnown => {
+            DiscoveryStage::Named | DiscoveryStage::WellKnown => {
                 let resource = ResourceMetadata::read(&document).map_err(unusable)?;
                 if !resource.is_of(&self.target.url) {
                     let url = self.target.url.clone();
@@ -203,7 +209,7 @@ impl Discovery {
                 self.resource = Some(resource);
                 self.ask_server(issuer)
             }
-            Stage::Server { issuer } => {
+            DiscoveryStage::Server { issuer } => {
                 match json::text(&document, "issuer") {
                     Some(found) if is_same_issuer(found, &issuer) => {}
                     Some(found) => {
@@ -217,7 +223,7 @@ impl Discovery {
                     .map_err(|reason| reason.unwrap_or_else(|| unusable("no authorization_endpoint")))?;
                 Ok(self.done(server, false))
             }
-            Stage::Legacy => {
+            DiscoveryStage::Legacy => {
                 // Here alone the document says who it is.
                 let asked = self.url.clone()?.origin().ascii_serialization();
                 if json::text(&document, "issuer").is_none() && !self.target.relax.missing_issuer {
@@ -239,11 +245,11 @@ impl Discovery {
         self.target.issuer.as_ref().or(signed_in).or(servers.first()).cloned().unwrap_or_default()
     }
 
-    fn ask_server(&mut self, issuer: String) -> Result<Step, Failure> {
+    fn ask_server(&mut self, issuer: String) -> Result<DiscoveryStep, Failure> {
         let Some(url) = secure(&issuer).filter(|url| url.query().is_none()) else {
             return Err(Failure::BadMetadata { url: issuer, reason: "no https URL of an issuer".to_owned() });
         };
-        self.enter(Stage::Server { issuer }, server_urls(&url))
+        self.enter(DiscoveryStage::Server { issuer }, server_urls(&url))
     }
 
     /// Checks that a server offers everything for a browser; `None` for an endpoint that is missing.
@@ -260,7 +266,7 @@ impl Discovery {
         Ok(())
     }
 
-    fn done(&mut self, server: ServerMetadata, legacy: bool) -> Step {
+    fn done(&mut self, server: ServerMetadata, legacy: bool) -> DiscoveryStep {
         let resource = self.resource.take();
         // Endpoints that were guessed have no document that says how long they hold: the driver asks again at the next need.
         let fresh_until = self.fresh_until.unwrap_or_default();
@@ -272,11 +278,11 @@ impl Flow for Discovery {
     type Output = Discovered;
     type Error = Failure;
 
-    fn start(&mut self) -> Step {
+    fn start(&mut self) -> DiscoveryStep {
         self.begin().unwrap_or_else(|failure| Next::Done(Err(failure)))
     }
 
-    fn receive(&mut self, answer: Answer) -> Step {
+    fn receive(&mut self, answer: OAuthResponse) -> DiscoveryStep {
         self.answered(&answer).unwrap_or_else(|failure| Next::Done(Err(failure)))
     }
 }

@@ -7,9 +7,9 @@ use crate::secret::Secret;
 
 /// Parameters in the order in which they are sent.
 #[derive(Default)]
-pub(crate) struct Form(Zeroizing<String>);
+pub(crate) struct FormBody(Zeroizing<String>);
 
-impl Form {
+impl FormBody {
     /// A form with its first parameter.
     pub(crate) fn of(name: &str, value: &str) -> Self {
         Self::default().with(name, value)

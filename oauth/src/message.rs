@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::form::Form;
+use crate::form::FormBody;
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
 
@@ -55,7 +55,7 @@ impl Purpose {
 /// A request that the driver is to send, with these headers and no others of its own but `Host`, `Content-Length` and
 /// `User-Agent`.
 #[derive(Clone)]
-pub struct Request {
+pub struct OAuthRequest {
     /// Its purpose.
     pub purpose: Purpose,
     /// Its method.
@@ -68,7 +68,7 @@ pub struct Request {
     pub body: Option<Secret>,
 }
 
-impl Request {
+impl OAuthRequest {
     /// A metadata document. It carries no credentials.
     #[must_use]
     pub fn metadata(url: Url) -> Self {
@@ -82,7 +82,7 @@ impl Request {
     }
 
     /// A form.
-    pub(crate) fn form(purpose: Purpose, url: Url, form: Form, authorization: Option<Secret>) -> Self {
+    pub(crate) fn form(purpose: Purpose, url: Url, form: FormBody, authorization: Option<Secret>) -> Self {
         let mut headers = accept_json();
         headers.push(("content-type", Secret::new("application/x-www-form-urlencoded")));
         headers.extend(authorization.map(|value| ("authorization", value)));
@@ -106,7 +106,7 @@ fn identity() -> (&'static str, Secret) {
 }
 
 /// Headers and body may be secret: only the other parts print.
-impl fmt::Debug for Request {
+impl fmt::Debug for OAuthRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} {:?} {}", self.purpose, self.method, self.url)
     }
@@ -169,7 +169,7 @@ pub enum Trouble {
 
 /// The outcome of a request.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct OAuthResponse {
     /// When it was there.
     pub at: Timestamp,
     /// The answer, or why there is none.
@@ -180,7 +180,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub enum Next<T, E> {
     /// Send this, and hand the answer to [`Flow::receive`].
-    Send(Request),
+    Send(OAuthRequest),
     /// It has ended.
     Done(Result<T, E>),
 }
@@ -197,5 +197,5 @@ pub trait Flow {
     fn start(&mut self) -> Next<Self::Output, Self::Error>;
 
     /// The step after an answer.
-    fn receive(&mut self, answer: Answer) -> Next<Self::Output, Self::Error>;
+    fn receive(&mut self, answer: OAuthResponse) -> Next<Self::Output, Self::Error>;
 }

@@ -42,7 +42,9 @@ impl ResourceMetadata {
     /// 2.2).
     #[must_use]
     pub fn is_of(&self, url: &str) -> bool {
-        let (Some(ours), Some(theirs)) = (Parts::of(url), Parts::of(&self.resource)) else { return false };
+        let (Some(ours), Some(theirs)) = (UrlParts::of(url), UrlParts::of(&self.resource)) else {
+            return false;
+        };
         if ours.origin != theirs.origin {
             return false;
         }
@@ -54,12 +56,12 @@ impl ResourceMetadata {
 }
 
 /// An absolute URL of two parts: its origin, and the text after that without the fragment, `/mcp?q`.
-struct Parts<'a> {
+struct UrlParts<'a> {
     origin: Origin,
     rest: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UrlParts<'a> {
     fn of(url: &'a str) -> Option<Self> {
         let url = url.split('#').next().unwrap_or(url);
         let start = url.find("://")? + 3;

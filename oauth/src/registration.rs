@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::client::{Client, ClientRecord, Credential, Origin};
+use crate::client::{Client, ClientOrigin, ClientRecord, Credential};
 use crate::error_code::ErrorCode;
 use crate::failure::Failure;
 use crate::fetch_address::{AddressClass, classify, is_loopback_host};
 use crate::json;
-use crate::message::{Answer, Flow, Next, Purpose, Request, Response};
+use crate::message::{Flow, Next, OAuthRequest, OAuthResponse, Purpose, Response};
 use crate::metadata::{ServerMetadata, is_same_issuer};
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
@@ -78,7 +78,7 @@ pub fn choose(needs: &Needs<'_>) -> Result<Choice, Failure> {
             if let Some(issuer) = issuer.as_ref().filter(|issuer| !is_same_issuer(issuer, &server.issuer)) {
                 return Err(Failure::ClientIssuer { client: issuer.clone(), server: server.issuer.clone() });
             }
-            return Client::new(id.clone(), Origin::Configured, credential.clone(), None, server)
+            return Client::new(id.clone(), ClientOrigin::Configured, credential.clone(), None, server)
                 .map(Choice::Ready);
         }
         Setting::Auto { metadata_url } => {
@@ -86,7 +86,7 @@ pub fn choose(needs: &Needs<'_>) -> Result<Choice, Failure> {
         }
     };
     if let Some(id) = metadata_url.filter(|url| is_document_url(url)) {
-        let client = Client::new(id.clone(), Origin::MetadataDocument, Credential::None, None, server)?;
+        let client = Client::new(id.clone(), ClientOrigin::MetadataDocument, Credential::None, None, server)?;
         return Ok(Choice::Ready(client));
     }
     if let Some(record) = needs.stored.filter(|record| record.is_usable(needs.redirect_uris, needs.now)) {
@@ -180,10 +180,10 @@ impl Registration {
         if let Some(scope) = &self.scope {
             body["scope"] = json!(scope);
         }
-        Next::Send(Request::json(Purpose::Registration, self.endpoint.clone(), body.to_string()))
+        Next::Send(OAuthRequest::json(Purpose::Registration, self.endpoint.clone(), body.to_string()))
     }
 
-    fn answered(&mut self, answer: &Answer) -> Result<Next<ClientRecord, Failure>, Failure> {
+    fn answered(&mut self, answer: &OAuthResponse) -> Result<Next<ClientRecord, Failure>, Failure> {
         let response = answer.result.as_ref().map_err(|trouble| Failure::of_endpoint(ENDPOINT, trouble))?;
         match response.status {
             200 | 201 => self.record(response).map(|record| Next::Done(Ok(record))),
@@ -245,7 +245,7 @@ impl Flow for Registration {
         self.request()
     }
 
-    fn receive(&mut self, answer: Answer) -> Next<ClientRecord, Failure> {
+    fn receive(&mut self, answer: OAuthResponse) -> Next<ClientRecord, Failure> {
         self.answered(&answer).unwrap_or_else(|failure| Next::Done(Err(failure)))
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use url::Url;
 
 use super::answer::{TokenAnswer, TokenFault, read, successful};
-use super::request::Asking;
+use super::request::GrantContext;
 use crate::failure::Failure;
-use crate::form::Form;
+use crate::form::FormBody;
 use crate::json;
-use crate::message::{Answer, Purpose, Request};
+use crate::message::{OAuthRequest, OAuthResponse, Purpose};
 use crate::metadata::secure;
 use crate::scopes::Scopes;
 use crate::secret::Secret;
@@ -44,24 +44,24 @@ pub struct DeviceAuthorization {
     interval: Duration,
 }
 
-impl Asking<'_> {
+impl GrantContext<'_> {
     /// The request that begins, at `device_authorization_endpoint`.
     #[must_use]
-    pub fn device(&self, endpoint: &Url, scopes: &Scopes) -> Request {
-        let form = Form::default()
+    pub fn device(&self, endpoint: &Url, scopes: &Scopes) -> OAuthRequest {
+        let form = FormBody::default()
             .with_some("scope", scopes.parameter().as_deref())
             .with_some("resource", self.resource);
         let (form, authorization) = self.client.authenticate(form, &self.signing);
-        Request::form(Purpose::Device, endpoint.clone(), form, authorization)
+        OAuthRequest::form(Purpose::Device, endpoint.clone(), form, authorization)
     }
 }
 
 impl DeviceAuthorization {
-    /// Reads the answer to [`Asking::device`].
+    /// Reads the answer to [`GrantContext::device`].
     ///
     /// # Errors
     /// Why there is no code.
-    pub fn read(answer: &Answer) -> Result<Self, Failure> {
+    pub fn read(answer: &OAuthResponse) -> Result<Self, Failure> {
         let response = successful(answer).map_err(|fault| match fault {
             TokenFault::Unavailable { reason, .. } => {
                 Failure::EndpointUnavailable { endpoint: ENDPOINT, reason }
@@ -144,12 +144,12 @@ impl Polling {
 
     /// The request.
     #[must_use]
-    pub fn request(&self, asking: &Asking<'_>) -> Request {
+    pub fn request(&self, asking: &GrantContext<'_>) -> OAuthRequest {
         asking.device_code(&self.device_code)
     }
 
     /// Takes the answer to a request.
-    pub fn receive(&mut self, answer: &Answer) -> Poll {
+    pub fn receive(&mut self, answer: &OAuthResponse) -> Poll {
         match read(answer) {
             Ok(tokens) => return Poll::Done(Ok(tokens)),
             Err(TokenFault::Refused { code, .. }) if code.as_str() == "authorization_pending" => {}

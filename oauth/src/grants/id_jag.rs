@@ -2,10 +2,10 @@
 //! resource (SEP-990, `auth.md` 9).
 
 use super::answer::{TokenAnswer, TokenFault, read, successful};
-use super::request::Asking;
-use crate::form::Form;
+use super::request::GrantContext;
+use crate::form::FormBody;
 use crate::json;
-use crate::message::{Answer, Flow, Next};
+use crate::message::{Flow, Next, OAuthResponse};
 use crate::scopes::Scopes;
 use crate::secret::Secret;
 
@@ -54,9 +54,9 @@ pub struct Subject {
 #[derive(Clone, Copy)]
 pub struct IdJag<'a> {
     /// The identity provider: its token endpoint, our client there. `resource` is that of the upstream.
-    pub provider: Asking<'a>,
+    pub provider: GrantContext<'a>,
     /// The authorization server of the resource.
-    pub server: Asking<'a>,
+    pub server: GrantContext<'a>,
     /// Its issuer.
     pub audience: &'a str,
     /// Scopes.
@@ -85,7 +85,7 @@ impl Flow for IdJagFlow<'_> {
 
     fn start(&mut self) -> Next<TokenAnswer, TokenFault> {
         let grant = &self.grant;
-        let form = Form::of("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
+        let form = FormBody::of("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
             .with("requested_token_type", ID_JAG)
             .with("audience", grant.audience)
             .with_some("resource", grant.provider.resource)
@@ -95,7 +95,7 @@ impl Flow for IdJagFlow<'_> {
         Next::Send(grant.provider.authenticated(form))
     }
 
-    fn receive(&mut self, answer: Answer) -> Next<TokenAnswer, TokenFault> {
+    fn receive(&mut self, answer: OAuthResponse) -> Next<TokenAnswer, TokenFault> {
         if std::mem::replace(&mut self.exchanged, true) {
             return Next::Done(read(&answer));
         }
@@ -107,7 +107,7 @@ impl Flow for IdJagFlow<'_> {
 }
 
 /// The grant that the identity provider gave.
-fn exchanged(answer: &Answer) -> Result<Secret, TokenFault> {
+fn exchanged(answer: &OAuthResponse) -> Result<Secret, TokenFault> {
     let response = successful(answer)?;
     let document = json::object(response.body.expose()).ok_or(TokenFault::Bad("no JSON object"))?;
     if json::text(&document, "issued_token_type") != Some(ID_JAG) {

@@ -1,6 +1,6 @@
 //! Requests for tokens, and their answers.
 //!
-//! [`Asking`] makes the requests of one step, and [`read`] reads their answers. The grants of several steps are
+//! [`GrantContext`] makes the requests of one step, and [`read`] reads their answers. The grants of several steps are
 //! [`DeviceAuthorization`] with [`Polling`], and [`IdJag`].
 
 mod answer;
@@ -11,4 +11,4 @@ mod request;
 pub use answer::{TokenAnswer, TokenFault, read};
 pub use device::{DeviceAuthorization, Poll, Polling};
 pub use id_jag::{IdJag, IdJagFlow, Subject, SubjectTokenType};
-pub use request::{Asking, TokenKind};
+pub use request::{GrantContext, TokenKind};

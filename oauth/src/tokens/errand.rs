@@ -51,12 +51,12 @@ pub enum ErrandStep {
     /// Delete the registration of the client; then [`Errand::dropped`].
     DropClient,
     /// It is over: give the lock back, and tell [`TokenState::finished`](super::TokenState::finished).
-    Done(Outcome),
+    Done(ErrandOutcome),
 }
 
 /// The outcome of an errand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ErrandOutcome {
     /// This is the record now.
     Record {
         /// The record.
@@ -85,13 +85,13 @@ pub enum Outcome {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Stage {
+enum ErrandStage {
     Locking,
     Reading,
     Asking,
     /// The grant was refused: another process may have been faster.
     Rereading(ErrorCode),
-    Writing(Outcome),
+    Writing(ErrandOutcome),
     Dropping(ErrorCode),
     Done,
 }
@@ -110,7 +110,7 @@ pub struct Errand {
     now: Timestamp,
     /// The record whose tokens the request uses.
     base: Option<TokenRecord>,
-    stage: Stage,
+    stage: ErrandStage,
     due: ErrandStep,
 }
 
@@ -130,7 +130,7 @@ impl Errand {
             unwritten,
             now,
             base: None,
-            stage: Stage::Locking,
+            stage: ErrandStage::Locking,
             due: ErrandStep::Lock,
         }
     }
@@ -143,9 +143,9 @@ impl Errand {
 
     /// The lock was taken, or was unavailable.
     pub fn locked(&mut self, taken: bool) -> &ErrandStep {
-        if self.stage == Stage::Locking {
+        if self.stage == ErrandStage::Locking {
             if taken {
-                self.go(Stage::Reading, ErrandStep::Read);
+                self.go(ErrandStage::Reading, ErrandStep::Read);
             } else {
                 self.unavailable("another process holds the lock of the sign-in".to_owned(), None);
             }
@@ -157,9 +157,9 @@ impl Errand {
     pub fn read(&mut self, now: Timestamp, stored: Result<Option<TokenRecord>, String>) -> &ErrandStep {
         self.now = now;
         match (&self.stage, stored) {
-            (Stage::Reading | Stage::Rereading(_), Err(reason)) => self.unavailable(reason, None),
-            (Stage::Reading, Ok(stored)) => self.compare(stored),
-            (Stage::Rereading(code), Ok(stored)) => {
+            (ErrandStage::Reading | ErrandStage::Rereading(_), Err(reason)) => self.unavailable(reason, None),
+            (ErrandStage::Reading, Ok(stored)) => self.compare(stored),
+            (ErrandStage::Rereading(code), Ok(stored)) => {
                 let code = code.clone();
                 self.compare_again(stored, code);
             }
@@ -170,7 +170,7 @@ impl Errand {
 
     /// Takes the answer to the request for tokens.
     pub fn answered(&mut self, now: Timestamp, answer: Result<TokenAnswer, TokenFault>) -> &ErrandStep {
-        if self.stage != Stage::Asking {
+        if self.stage != ErrandStage::Asking {
             return &self.due;
         }
         self.now = now;
@@ -183,7 +183,7 @@ impl Errand {
                 self.write(record, true);
             }
             Err(TokenFault::Refused { code, .. }) if code.ends_sign_in() => {
-                self.go(Stage::Rereading(code), ErrandStep::Read);
+                self.go(ErrandStage::Rereading(code), ErrandStep::Read);
             }
             // Nothing that ends a sign-in: it is tried again later.
             Err(TokenFault::Refused { code, .. }) => {
@@ -198,8 +198,8 @@ impl Errand {
 
     /// The record was written, or was not.
     pub fn written(&mut self, written: bool) -> &ErrandStep {
-        if let Stage::Writing(outcome) = &mut self.stage {
-            if let Outcome::Record { unwritten, .. } = outcome {
+        if let ErrandStage::Writing(outcome) = &mut self.stage {
+            if let ErrandOutcome::Record { unwritten, .. } = outcome {
                 *unwritten = !written;
             }
             let outcome = outcome.clone();
@@ -210,7 +210,7 @@ impl Errand {
 
     /// The registration was deleted.
     pub fn dropped(&mut self) -> &ErrandStep {
-        if let Stage::Dropping(code) = &self.stage {
+        if let ErrandStage::Dropping(code) = &self.stage {
             let code = code.clone();
             self.refuse(code);
         }
@@ -246,14 +246,14 @@ impl Errand {
                     base.map(|base| TokenRecord { scope_wanted: base.scope_wanted.union(&wanted), ..base });
                 self.ask();
             }
-            (_, None) => self.done(Outcome::Absent),
+            (_, None) => self.done(ErrandOutcome::Absent),
             // Somebody has signed out.
             (_, Some(base))
                 if base.access_token.is_none()
                     && base.refresh_token.is_none()
                     && base.last_error.is_none() =>
             {
-                self.done(Outcome::Absent);
+                self.done(ErrandOutcome::Absent);
             }
             (_, Some(base)) if base.refresh_token.is_some() => {
                 self.base = Some(base);
@@ -266,7 +266,7 @@ impl Errand {
                     None => ErrorCode::new("invalid_token"),
                 };
                 let record = Some(Box::new(base));
-                self.done(Outcome::Refused { record, code });
+                self.done(ErrandOutcome::Refused { record, code });
             }
         }
     }
@@ -289,12 +289,12 @@ impl Errand {
         };
         match stored {
             Some(stored) if others && stored.is_signed_in(self.now) => self.adopt(stored),
-            None if self.renewal != Renewal::Grant && !self.unwritten => self.done(Outcome::Absent),
+            None if self.renewal != Renewal::Grant && !self.unwritten => self.done(ErrandOutcome::Absent),
             _ => {
                 self.base = asked_with;
                 let drop_client = self.renewal == Renewal::Refresh { dynamic_client: true };
                 if drop_client && code.is_about_client() {
-                    self.go(Stage::Dropping(code), ErrandStep::DropClient);
+                    self.go(ErrandStage::Dropping(code), ErrandStep::DropClient);
                 } else {
                     self.refuse(code);
                 }
@@ -305,11 +305,13 @@ impl Errand {
     /// Notes the refusal in the record.
     fn refuse(&mut self, code: ErrorCode) {
         let error = self.error(&code);
-        let Some(base) = self.base.take() else { return self.done(Outcome::Refused { record: None, code }) };
+        let Some(base) = self.base.take() else {
+            return self.done(ErrandOutcome::Refused { record: None, code });
+        };
         let dead = (code.is_about_grant() || code.is_about_client()) && self.renewal != Renewal::Grant;
         let record = if dead { base.without_tokens(Some(error)) } else { base.with_error(error) };
-        let outcome = Outcome::Refused { record: Some(Box::new(record.clone())), code };
-        self.go(Stage::Writing(outcome), ErrandStep::Write(Box::new(record)));
+        let outcome = ErrandOutcome::Refused { record: Some(Box::new(record.clone())), code };
+        self.go(ErrandStage::Writing(outcome), ErrandStep::Write(Box::new(record)));
     }
 
     fn error(&self, code: &ErrorCode) -> LastError {
@@ -330,27 +332,27 @@ impl Errand {
     }
 
     fn ask(&mut self) {
-        self.go(Stage::Asking, ErrandStep::Ask(self.base.clone().map(Box::new)));
+        self.go(ErrandStage::Asking, ErrandStep::Ask(self.base.clone().map(Box::new)));
     }
 
     fn adopt(&mut self, record: TokenRecord) {
-        self.done(Outcome::Record { record: Box::new(record), unwritten: false, renewed: false });
+        self.done(ErrandOutcome::Record { record: Box::new(record), unwritten: false, renewed: false });
     }
 
     fn write(&mut self, record: TokenRecord, renewed: bool) {
-        let outcome = Outcome::Record { record: Box::new(record.clone()), unwritten: false, renewed };
-        self.go(Stage::Writing(outcome), ErrandStep::Write(Box::new(record)));
+        let outcome = ErrandOutcome::Record { record: Box::new(record.clone()), unwritten: false, renewed };
+        self.go(ErrandStage::Writing(outcome), ErrandStep::Write(Box::new(record)));
     }
 
     fn unavailable(&mut self, reason: String, retry_after: Option<Duration>) {
-        self.done(Outcome::Unavailable { reason, retry_after });
+        self.done(ErrandOutcome::Unavailable { reason, retry_after });
     }
 
-    fn done(&mut self, outcome: Outcome) {
-        self.go(Stage::Done, ErrandStep::Done(outcome));
+    fn done(&mut self, outcome: ErrandOutcome) {
+        self.go(ErrandStage::Done, ErrandStep::Done(outcome));
     }
 
-    fn go(&mut self, stage: Stage, due: ErrandStep) {
+    fn go(&mut self, stage: ErrandStage, due: ErrandStep) {
         self.stage = stage;
         self.due = due;
     }

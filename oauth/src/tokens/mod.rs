@@ -11,6 +11,6 @@ mod record;
 mod state;
 
 pub use attempts::{AfterRefusal, Attempts};
-pub use errand::{Errand, ErrandStep, LOCK_TIMEOUT, Outcome, Purpose, Renewal};
+pub use errand::{Errand, ErrandOutcome, ErrandStep, LOCK_TIMEOUT, Purpose, Renewal};
 pub use record::{LastError, TokenRecord};
 pub use state::{Decision, Token, TokenState};

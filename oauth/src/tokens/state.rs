@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::attempts::Attempts;
-use super::errand::{Errand, Outcome, Purpose, Renewal};
+use super::errand::{Errand, ErrandOutcome, Purpose, Renewal};
 use super::record::TokenRecord;
 use crate::error_code::ErrorCode;
 use crate::scopes::Scopes;
@@ -204,19 +204,19 @@ impl TokenState {
     }
 
     /// An errand is over.
-    pub fn finished(&mut self, now: Timestamp, outcome: Outcome) {
+    pub fn finished(&mut self, now: Timestamp, outcome: ErrandOutcome) {
         self.busy = false;
         match outcome {
-            Outcome::Record { record, unwritten, .. } => {
+            ErrandOutcome::Record { record, unwritten, .. } => {
                 self.unwritten = unwritten;
                 self.pause = None;
                 self.adopt(Some(*record));
             }
-            Outcome::Absent => {
+            ErrandOutcome::Absent => {
                 self.pause = None;
                 self.adopt(None);
             }
-            Outcome::Refused { record, code } => {
+            ErrandOutcome::Refused { record, code } => {
                 if self.renewal != Renewal::Grant {
                     self.pause = None;
                 }
@@ -224,7 +224,7 @@ impl TokenState {
                 self.adopt(record.map(|record| *record));
                 self.refuse(now, code);
             }
-            Outcome::Unavailable { reason, retry_after } => {
+            ErrandOutcome::Unavailable { reason, retry_after } => {
                 self.trouble(now, retry_after, Why::Unavailable(reason))
             }
         }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ptc_oauth::challenge::Bearer;
-use ptc_oauth::discovery::{Discovered, Discovery, Relax, Target};
+use ptc_oauth::discovery::{Discovered, Discovery, DiscoveryTarget, Relax};
 use ptc_oauth::failure::Failure;
-use ptc_oauth::message::{Answer, Flow, Next, Purpose, Response, Trouble};
+use ptc_oauth::message::{Flow, Next, OAuthResponse, Purpose, Response, Trouble};
 use ptc_oauth::timestamp::Timestamp;
 
 const AT: Timestamp = Timestamp::from_seconds(1_700_000_000);
@@ -40,8 +40,8 @@ fn asm(issuer: &str) -> Reply {
     ))
 }
 
-fn target() -> Target {
-    Target {
+fn target() -> DiscoveryTarget {
+    DiscoveryTarget {
         url: URL.to_owned(),
         issuer: None,
         signed_in_issuer: None,
@@ -57,7 +57,7 @@ struct Run {
 }
 
 /// Discovers on a site; whatever is not there is a 404.
-fn discover(target: Target, challenge: Option<&str>, site: &[(&str, Reply)]) -> Run {
+fn discover(target: DiscoveryTarget, challenge: Option<&str>, site: &[(&str, Reply)]) -> Run {
     let bearer = challenge.and_then(|value| Bearer::find([value]));
     let mut discovery = Discovery::new(target, bearer.as_ref());
     let mut asked = Vec::new();
@@ -77,7 +77,7 @@ fn discover(target: Target, challenge: Option<&str>, site: &[(&str, Reply)]) -> 
             Reply::Is(status, body) => Ok(Response::new(status, Vec::new(), body)),
             Reply::Fails(trouble) => Err(trouble),
         };
-        next = discovery.receive(Answer { at: AT, result });
+        next = discovery.receive(OAuthResponse { at: AT, result });
     }
 }
 
@@ -113,7 +113,7 @@ fn the_path_is_inserted_and_then_left_out() {
         ("https://u:p@h.example/a", &["https://h.example/.well-known/oauth-protected-resource/a", OF_ROOT]),
     ];
     for (url, expected) in rows {
-        let run = discover(Target { url: (*url).to_owned(), ..target() }, None, &[]);
+        let run = discover(DiscoveryTarget { url: (*url).to_owned(), ..target() }, None, &[]);
         assert_eq!(run.asked, *expected, "{url}");
         assert_eq!(run.result, Err(Failure::NoMetadata), "{url}");
     }
@@ -183,7 +183,7 @@ fn the_document_that_a_challenge_names_is_the_only_one_asked_for() {
     }
     // Nothing is guessed beside it, and the fallback is not for it.
     let known = [(OF_PATH, prm(URL, &[SERVER])), (OF_SERVER, asm(SERVER))];
-    let legacy = Target { legacy: true, issuer: Some(SERVER.to_owned()), ..target() };
+    let legacy = DiscoveryTarget { legacy: true, issuer: Some(SERVER.to_owned()), ..target() };
     let run = discover(legacy, Some("Bearer resource_metadata=\"/meta\""), &known);
     assert_eq!(run.asked, ["https://h.example/meta"]);
     let reason = "http 404".to_owned();
@@ -195,8 +195,8 @@ fn the_document_that_a_challenge_names_is_the_only_one_asked_for() {
 
 #[test]
 fn trouble_is_never_taken_for_absence() {
-    let issuer = Target { issuer: Some(SERVER.to_owned()), ..target() };
-    let legacy = Target { legacy: true, ..target() };
+    let issuer = DiscoveryTarget { issuer: Some(SERVER.to_owned()), ..target() };
+    let legacy = DiscoveryTarget { legacy: true, ..target() };
     let troubles = [
         (status(503), "http 503"),
         (status(429), "http 429"),
@@ -260,21 +260,25 @@ fn the_resource_is_kept_as_it_came() {
 #[test]
 fn the_configured_issuer_goes_before_the_signed_in_one_and_that_before_the_first() {
     let servers = ["https://one.example", "https://two.example", "https://three.example"];
-    let asked = |target: Target| discover(target, None, &[(OF_PATH, prm(URL, &servers))]).asked[1].clone();
+    let asked =
+        |target: DiscoveryTarget| discover(target, None, &[(OF_PATH, prm(URL, &servers))]).asked[1].clone();
     let of = |issuer: &str| format!("{issuer}/.well-known/oauth-authorization-server");
     let some = |issuer: &str| Some(issuer.to_owned());
     assert_eq!(asked(target()), of(servers[0]));
-    let signed_in = Target { signed_in_issuer: some(servers[1]), ..target() };
+    let signed_in = DiscoveryTarget { signed_in_issuer: some(servers[1]), ..target() };
     assert_eq!(asked(signed_in.clone()), of(servers[1]));
-    assert_eq!(asked(Target { issuer: some(servers[2]), ..signed_in }), of(servers[2]));
+    assert_eq!(asked(DiscoveryTarget { issuer: some(servers[2]), ..signed_in }), of(servers[2]));
     // One that the resource does not list any more is not asked.
-    assert_eq!(asked(Target { signed_in_issuer: some("https://old.example"), ..target() }), of(servers[0]));
+    assert_eq!(
+        asked(DiscoveryTarget { signed_in_issuer: some("https://old.example"), ..target() }),
+        of(servers[0])
+    );
 }
 
 #[test]
 fn with_an_issuer_absent_metadata_are_no_fault() {
     // Failure 12 of auth.md 18.5.
-    let with = Target { issuer: Some(SERVER.to_owned()), ..target() };
+    let with = DiscoveryTarget { issuer: Some(SERVER.to_owned()), ..target() };
     let found = discover(with, None, &[(OF_SERVER, asm(SERVER))]).result.unwrap();
     assert_eq!((found.resource, found.server.issuer.as_str()), (None, SERVER));
 }
@@ -313,8 +317,10 @@ fn two_checks_can_be_relaxed_and_each_by_its_name_alone() {
         let body = format!(r#"{{"token_endpoint":"https://a.example/t",{}}}"#, rest.join(","));
         [(OF_PATH, prm(URL, &[SERVER])), (OF_SERVER, ok(&body))]
     };
-    let relaxed =
-        |missing_issuer, missing_pkce| Target { relax: Relax { missing_issuer, missing_pkce }, ..target() };
+    let relaxed = |missing_issuer, missing_pkce| DiscoveryTarget {
+        relax: Relax { missing_issuer, missing_pkce },
+        ..target()
+    };
     let result = |target, what| discover(target, None, &without(what)).result;
     // Failure 11 of auth.md 18.5.
     assert_eq!(result(relaxed(false, true), "issuer"), Err(Failure::NoIssuer { asked: SERVER.to_owned() }));
@@ -325,7 +331,7 @@ fn two_checks_can_be_relaxed_and_each_by_its_name_alone() {
     let bad = Failure::BadMetadata { url: OF_SERVER.to_owned(), reason };
     assert_eq!(result(relaxed(true, true), "endpoint"), Err(bad));
     for what in ["pkce", "endpoint"] {
-        assert!(result(Target { by_browser: false, ..target() }, what).is_ok(), "{what}");
+        assert!(result(DiscoveryTarget { by_browser: false, ..target() }, what).is_ok(), "{what}");
     }
 }
 
@@ -343,7 +349,7 @@ fn issuers_that_are_no_https_urls_are_not_asked() {
         let reason = "no https URL of an issuer".to_owned();
         assert_eq!(run.result, Err(Failure::BadMetadata { url: issuer.to_owned(), reason }), "{issuer}");
     }
-    let local = Target { url: "http://127.0.0.1:1/mcp".to_owned(), ..target() };
+    let local = DiscoveryTarget { url: "http://127.0.0.1:1/mcp".to_owned(), ..target() };
     let site = [
         (
             "http://127.0.0.1:1/.well-known/oauth-protected-resource/mcp",
@@ -361,7 +367,7 @@ fn the_fallback_is_for_people_and_for_servers_without_any_metadata() {
     let run = discover(target(), None, &[(root, asm("https://h.example"))]);
     assert_eq!((run.result, run.asked.len()), (Err(Failure::NoMetadata), 2));
 
-    let legacy = Target { legacy: true, ..target() };
+    let legacy = DiscoveryTarget { legacy: true, ..target() };
     let run = discover(legacy.clone(), None, &[(root, asm("https://cf.mcp.example"))]);
     let found = run.result.unwrap();
     // A foreign issuer is expected from then on.
@@ -391,13 +397,13 @@ fn the_fallback_is_for_people_and_for_servers_without_any_metadata() {
 
 #[test]
 fn the_fallback_says_which_revision_it_speaks() {
-    let mut discovery = Discovery::new(Target { legacy: true, ..target() }, None);
+    let mut discovery = Discovery::new(DiscoveryTarget { legacy: true, ..target() }, None);
     let mut next = discovery.start();
     let mut revisions = Vec::new();
     while let Next::Send(request) = next {
         let revision = request.headers.iter().find(|(name, _)| *name == "mcp-protocol-version");
         revisions.push(revision.map(|(_, value)| value.expose().to_owned()));
-        next = discovery.receive(Answer { at: AT, result: Ok(Response::new(404, Vec::new(), "")) });
+        next = discovery.receive(OAuthResponse { at: AT, result: Ok(Response::new(404, Vec::new(), "")) });
     }
     assert_eq!(revisions, [None, None, Some("2025-03-26".to_owned())]);
 }

@@ -4,14 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ptc_oauth::authorize::{Authorization, Entropy, PendingSignIn};
 use ptc_oauth::callback::{BadCallback, Callback};
-use ptc_oauth::client::{Client, ClientRecord, Credential, Method, Origin, Signing};
+use ptc_oauth::client::{Client, ClientOrigin, ClientRecord, Credential, Method, Signing};
 use ptc_oauth::client_key::{ClientKey, KeyError};
 use ptc_oauth::error_code::ErrorCode;
 use ptc_oauth::failure::Failure;
 use ptc_oauth::grants::{
-    Asking, DeviceAuthorization, IdJag, Poll, Subject, SubjectTokenType, TokenFault, TokenKind, read,
+    DeviceAuthorization, GrantContext, IdJag, Poll, Subject, SubjectTokenType, TokenFault, TokenKind, read,
 };
-use ptc_oauth::message::{Answer, Flow, Next, Purpose, Request, Response, Trouble};
+use ptc_oauth::message::{Flow, Next, OAuthRequest, OAuthResponse, Purpose, Response, Trouble};
 use ptc_oauth::metadata::ServerMetadata;
 use ptc_oauth::registration::{Choice, Needs, Setting, choose, client_document, is_document_url};
 use ptc_oauth::scopes::Scopes;
@@ -39,8 +39,8 @@ fn server(members: Value) -> ServerMetadata {
     ServerMetadata::read(document.as_object().unwrap(), ISSUER).unwrap()
 }
 
-fn answer(status: u16, body: &Value) -> Answer {
-    Answer { at: AT, result: Ok(Response::new(status, Vec::new(), body.to_string())) }
+fn answer(status: u16, body: &Value) -> OAuthResponse {
+    OAuthResponse { at: AT, result: Ok(Response::new(status, Vec::new(), body.to_string())) }
 }
 
 fn secret(text: &str) -> Credential {
@@ -48,31 +48,32 @@ fn secret(text: &str) -> Credential {
 }
 
 /// The parameters of a form, in order.
-fn form(request: &Request) -> Vec<(String, String)> {
+fn form(request: &OAuthRequest) -> Vec<(String, String)> {
     let body = request.body.as_ref().unwrap().expose();
     form_urlencoded::parse(body.as_bytes()).into_owned().collect()
 }
 
-fn value(request: &Request, name: &str) -> Option<String> {
+fn value(request: &OAuthRequest, name: &str) -> Option<String> {
     let mut found = form(request).into_iter().filter(|(n, _)| n == name);
     let first = found.next().map(|(_, value)| value);
     assert!(found.next().is_none(), "{name} comes twice");
     first
 }
 
-fn header<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
+fn header<'a>(request: &'a OAuthRequest, name: &str) -> Option<&'a str> {
     request.headers.iter().find(|(n, _)| *n == name).map(|(_, value)| value.expose())
 }
 
 fn public_client() -> Client {
-    Client::new("id".to_owned(), Origin::Registered, Credential::None, None, &server(json!({}))).unwrap()
+    Client::new("id".to_owned(), ClientOrigin::Registered, Credential::None, None, &server(json!({})))
+        .unwrap()
 }
 
 /// Calls `with` on what asks at the token endpoint for `client` with this `resource`.
-fn asking<R>(client: &Client, resource: Option<&str>, with: impl FnOnce(Asking<'_>) -> R) -> R {
+fn asking<R>(client: &Client, resource: Option<&str>, with: impl FnOnce(GrantContext<'_>) -> R) -> R {
     let (endpoint, random) = (Url::parse("https://a.example/token").unwrap(), SystemRandom::new());
     let signing = Signing { issuer: ISSUER, now: AT, jti: [7; 16], random: &random };
-    with(Asking { endpoint: &endpoint, client, signing, resource })
+    with(GrantContext { endpoint: &endpoint, client, signing, resource })
 }
 
 // Clients
@@ -298,7 +299,7 @@ fn a_server_that_takes_no_secret_may_hand_one_out() {
     let both = record.client(&lists(&["none", "client_secret_post"])).unwrap();
     assert_eq!(both.method, Method::ClientSecretPost);
     // A secret of the operator's is not left out.
-    let own = Client::new("c".to_owned(), Origin::Configured, secret("s"), None, &lists(&["none"]));
+    let own = Client::new("c".to_owned(), ClientOrigin::Configured, secret("s"), None, &lists(&["none"]));
     assert!(matches!(own, Err(Failure::Unsupported { .. })));
     // Nor is one where nothing but a signature would do.
     assert!(record.client(&lists(&["private_key_jwt"])).is_err());
@@ -310,7 +311,7 @@ fn the_method_is_the_first_that_both_sides_can_do() {
     let method = |credential: Credential, registered, listed: Option<&[&str]>| {
         let server =
             server(listed.map_or(json!({}), |list| json!({"token_endpoint_auth_methods_supported": list})));
-        Client::new("c".to_owned(), Origin::Configured, credential, registered, &server)
+        Client::new("c".to_owned(), ClientOrigin::Configured, credential, registered, &server)
             .map(|client| client.method.name())
     };
     let none = Failure::Unsupported { what: "client authentication that auth.client can do" };
@@ -359,9 +360,14 @@ fn document_urls_are_public_and_have_a_path() {
 #[test]
 fn clients_say_who_they_are_by_their_method() {
     let send = |credential, method| {
-        let client =
-            Client::new("i:d é".to_owned(), Origin::Configured, credential, Some(method), &server(json!({})))
-                .unwrap();
+        let client = Client::new(
+            "i:d é".to_owned(),
+            ClientOrigin::Configured,
+            credential,
+            Some(method),
+            &server(json!({})),
+        )
+        .unwrap();
         asking(&client, Some("https://h"), |asking| asking.refresh(&Secret::new("r")))
     };
     let basic = send(secret("s+ %:/"), Method::ClientSecretBasic);
@@ -403,9 +409,14 @@ fn assertions_are_signed_by_the_kind_of_key() {
     for (name, algorithm, verification, public) in rows {
         let key = key(name, Some("k1"));
         assert_eq!(format!("{key:?}"), format!("a key for {algorithm}"));
-        let client =
-            Client::new("id".to_owned(), Origin::Configured, Credential::Key(key), None, &server(json!({})))
-                .unwrap();
+        let client = Client::new(
+            "id".to_owned(),
+            ClientOrigin::Configured,
+            Credential::Key(key),
+            None,
+            &server(json!({})),
+        )
+        .unwrap();
         let request = asking(&client, Some("https://h/mcp"), |asking| {
             asking.client_credentials(&Scopes::of_text("a b"))
         });
@@ -706,13 +717,14 @@ fn a_device_waits_for_its_person() {
         value(&request, "grant_type").as_deref(),
         Some("urn:ietf:params:oauth:grant-type:device_code")
     );
-    let says = |seconds, error: &str| Answer { at: at(seconds), ..answer(400, &json!({"error": error})) };
+    let says =
+        |seconds, error: &str| OAuthResponse { at: at(seconds), ..answer(400, &json!({"error": error})) };
     assert_eq!(due(polling.receive(&says(6, "authorization_pending"))), Ok(11));
     assert_eq!(due(polling.receive(&says(11, "slow_down"))), Ok(21));
     // Trouble is waited out.
-    assert_eq!(due(polling.receive(&Answer { at: at(22), result: Err(Trouble::TimedOut) })), Ok(42));
+    assert_eq!(due(polling.receive(&OAuthResponse { at: at(22), result: Err(Trouble::TimedOut) })), Ok(42));
     let tokens = json!({"access_token": "t", "token_type": "Bearer"});
-    assert_eq!(due(polling.receive(&Answer { at: at(43), ..answer(200, &tokens) })), Err(Ok(())));
+    assert_eq!(due(polling.receive(&OAuthResponse { at: at(43), ..answer(200, &tokens) })), Err(Ok(())));
     // Each ending by its code, and the code's own end.
     for code in ["access_denied", "expired_token", "invalid_grant"] {
         assert_eq!(due(device.poll(AT).receive(&says(6, code))), Err(Err(code.to_owned())));
@@ -756,7 +768,7 @@ fn an_identity_provider_gives_a_grant_for_another_server() {
     let client = |id: &str| {
         Client::new(
             id.to_owned(),
-            Origin::Configured,
+            ClientOrigin::Configured,
             secret("s"),
             Some(Method::ClientSecretPost),
             &server(json!({})),
@@ -768,7 +780,7 @@ fn an_identity_provider_gives_a_grant_for_another_server() {
     let scopes = Scopes::of_text("a");
     asking(&at_server, Some("https://h/mcp"), |server| {
         let signing = Signing { issuer: "https://idp.example", now: AT, jti: [1; 16], random: &random };
-        let provider = Asking {
+        let provider = GrantContext {
             endpoint: &provider_url,
             client: &at_provider,
             signing,
@@ -810,7 +822,7 @@ fn an_identity_provider_gives_a_grant_for_another_server() {
         };
         assert_eq!(tokens.access_token, Secret::new("t"));
 
-        let refused = |answer: Answer| {
+        let refused = |answer: OAuthResponse| {
             let mut flow = grant.flow();
             flow.start();
             let Next::Done(Err(fault)) = flow.receive(answer) else { panic!("it ends") };
@@ -846,9 +858,14 @@ fn nothing_secret_is_printed_on_the_way() {
     ))
     .unwrap();
     let back = callback("state=CCC-secret&code=DDD-secret").unwrap();
-    let client =
-        Client::new("id".to_owned(), Origin::Configured, secret("EEE-secret"), None, &server(json!({})))
-            .unwrap();
+    let client = Client::new(
+        "id".to_owned(),
+        ClientOrigin::Configured,
+        secret("EEE-secret"),
+        None,
+        &server(json!({})),
+    )
+    .unwrap();
     let request = asking(&client, None, |asking| {
         asking.code(&Secret::new("DDD-secret"), REDIRECT, &Secret::new("FFF-secret"))
     });

@@ -9,7 +9,8 @@ use ptc_oauth::scopes::Scopes;
 use ptc_oauth::secret::Secret;
 use ptc_oauth::timestamp::Timestamp;
 use ptc_oauth::tokens::{
-    AfterRefusal, Attempts, Decision, Errand, ErrandStep, Outcome, Purpose, Renewal, TokenRecord, TokenState,
+    AfterRefusal, Attempts, Decision, Errand, ErrandOutcome, ErrandStep, Purpose, Renewal, TokenRecord,
+    TokenState,
 };
 
 const REFRESH: Renewal = Renewal::Refresh { dynamic_client: false };
@@ -83,7 +84,7 @@ fn writes(errand: &Errand) -> TokenRecord {
     }
 }
 
-fn outcome(errand: &Errand) -> Outcome {
+fn outcome(errand: &Errand) -> ErrandOutcome {
     match errand.step() {
         ErrandStep::Done(outcome) => outcome.clone(),
         step => panic!("{step:?}"),
@@ -250,7 +251,7 @@ fn a_code_that_is_none_of_the_closed_list_ends_nothing() {
     errand.read(at(3541), Ok(Some(signed_in())));
     errand.answered(at(3541), Err(refused("Bad Gateway")));
     let reason = "the authorization server answered: error".to_owned();
-    assert_eq!(*errand.step(), ErrandStep::Done(Outcome::Unavailable { reason, retry_after: None }));
+    assert_eq!(*errand.step(), ErrandStep::Done(ErrandOutcome::Unavailable { reason, retry_after: None }));
 }
 
 #[test]

@@ -446,7 +446,7 @@ impl SignIn {
     }
 
     /// An errand has ended; without an outcome, if its task was dropped.
-    pub(super) fn finished(&self, outcome: Option<ptc_oauth::tokens::Outcome>) {
+    pub(super) fn finished(&self, outcome: Option<ptc_oauth::tokens::ErrandOutcome>) {
         let now = self.site.now();
         let mut state = self.state();
         match outcome {
@@ -496,10 +496,10 @@ fn header(token: &Token) -> Result<HeaderValue, NoToken> {
 }
 
 fn renewal(site: &Site, binding: Option<&Binding>) -> Renewal {
-    use ptc_oauth::client::Origin;
+    use ptc_oauth::client::ClientOrigin;
     if site.oauth.grant.has_person() {
         Renewal::Refresh {
-            dynamic_client: binding.is_some_and(|binding| binding.origin == Origin::Registered),
+            dynamic_client: binding.is_some_and(|binding| binding.origin == ClientOrigin::Registered),
         }
     } else {
         Renewal::Grant

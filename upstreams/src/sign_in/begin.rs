@@ -5,10 +5,10 @@ use std::time::Duration;
 use ptc_mcp::json::{Value, json};
 use ptc_oauth::authorize::{self, Authorization, Entropy, PendingSignIn};
 use ptc_oauth::callback::Callback;
-use ptc_oauth::client::{Client, ClientRecord, Origin, Signing};
+use ptc_oauth::client::{Client, ClientOrigin, ClientRecord, Signing};
 use ptc_oauth::discovery::Discovered;
 use ptc_oauth::failure::{Failure, MAX_DESCRIPTION};
-use ptc_oauth::grants::{Asking, TokenAnswer, read};
+use ptc_oauth::grants::{GrantContext, TokenAnswer, read};
 use ptc_oauth::metadata::{ServerMetadata, is_same_issuer};
 use ptc_oauth::scopes::{Scopes, Sources, requested};
 use ptc_oauth::secret::Secret;
@@ -114,7 +114,7 @@ impl Site {
             client_id: client.id.clone(),
             origin: client.origin,
             resource,
-            redirect_uris: if client.origin == Origin::Registered {
+            redirect_uris: if client.origin == ClientOrigin::Registered {
                 redirect_uris.to_vec()
             } else {
                 Vec::new()
@@ -196,7 +196,7 @@ impl Site {
         redirect_uri: &str,
     ) -> Result<bool, SignInError> {
         if prepared.is_new
-            || prepared.client.origin != Origin::Registered
+            || prepared.client.origin != ClientOrigin::Registered
             || self.was_accepted(&prepared.client.id)
         {
             return Ok(false);
@@ -216,7 +216,7 @@ impl Site {
 
     /// Forgets a registration that the server does not know any more; the next sign-in registers anew.
     pub(super) async fn forget_client(&self, binding: &Binding) -> Result<(), SignInError> {
-        if binding.origin != Origin::Registered {
+        if binding.origin != ClientOrigin::Registered {
             return Ok(());
         }
         let key = binding.client_key();
@@ -309,8 +309,12 @@ impl Site {
         let signing =
             Signing { issuer: &server.issuer, now: self.now(), jti: random()?, random: &random_source };
         let endpoint = core.token_endpoint.parse().unwrap_or_else(|_| server.token_endpoint.clone());
-        let asking =
-            Asking { endpoint: &endpoint, client: &client, signing, resource: core.resource.as_deref() };
+        let asking = GrantContext {
+            endpoint: &endpoint,
+            client: &client,
+            signing,
+            resource: core.resource.as_deref(),
+        };
         // Once: a code is not sent twice.
         let answer = self.fetcher.send(asking.code(&code, &core.redirect_uri, &core.verifier)).await;
         let tokens = read(&answer).map_err(|fault| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ptc_oauth::client::{Client, Signing};
 use ptc_oauth::failure::Failure;
-use ptc_oauth::grants::{Asking, DeviceAuthorization, Poll, Polling};
+use ptc_oauth::grants::{DeviceAuthorization, GrantContext, Poll, Polling};
 use ptc_oauth::secret::Secret;
 use ring::rand::SystemRandom;
 
@@ -95,11 +95,11 @@ impl Site {
         prepared: &'a Prepared,
         client: &'a Client,
         random_source: &'a SystemRandom,
-    ) -> Result<Asking<'a>, Failure> {
+    ) -> Result<GrantContext<'a>, Failure> {
         let server = &prepared.discovered.server;
         let signing =
             Signing { issuer: &server.issuer, now: self.now(), jti: random()?, random: random_source };
         let resource = prepared.binding.resource.as_deref();
-        Ok(Asking { endpoint: &server.token_endpoint, client, signing, resource })
+        Ok(GrantContext { endpoint: &server.token_endpoint, client, signing, resource })
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ptc_oauth::client::{Client, Credential, Method, Origin, Signing};
+use ptc_oauth::client::{Client, ClientOrigin, Credential, Method, Signing};
 use ptc_oauth::error_code::ErrorCode;
 use ptc_oauth::failure::Failure;
-use ptc_oauth::grants::{Asking, IdJag, Subject, SubjectTokenType, TokenAnswer, TokenFault, read};
+use ptc_oauth::grants::{GrantContext, IdJag, Subject, SubjectTokenType, TokenAnswer, TokenFault, read};
 use ptc_oauth::metadata::ServerMetadata;
 use ptc_oauth::secret::Secret;
-use ptc_oauth::tokens::{Errand, ErrandStep, Outcome, TokenRecord};
+use ptc_oauth::tokens::{Errand, ErrandOutcome, ErrandStep, TokenRecord};
 use ring::rand::SystemRandom;
 
 use super::bearer::SignIn;
@@ -30,7 +30,7 @@ pub(super) struct Carrier {
     sign_in: Arc<SignIn>,
     bound: Option<Binding>,
     errand: Errand,
-    outcome: Option<Outcome>,
+    outcome: Option<ErrandOutcome>,
 }
 
 impl Drop for Carrier {
@@ -50,8 +50,8 @@ impl Carrier {
         self.outcome = Some(outcome);
     }
 
-    async fn carry_out(&mut self) -> Outcome {
-        let Some(binding) = self.bound.clone() else { return Outcome::Absent };
+    async fn carry_out(&mut self) -> ErrandOutcome {
+        let Some(binding) = self.bound.clone() else { return ErrandOutcome::Absent };
         let site = self.sign_in.site.clone();
         let store = site.store();
         let key = binding.token_key(&self.sign_in.principal);
@@ -65,7 +65,7 @@ impl Carrier {
                     }
                     Err(StoreError::Busy) => drop(self.errand.locked(false)),
                     Err(error) => {
-                        return Outcome::Unavailable { reason: error.to_string(), retry_after: None };
+                        return ErrandOutcome::Unavailable { reason: error.to_string(), retry_after: None };
                     }
                 },
                 ErrandStep::Read => {
@@ -100,11 +100,11 @@ impl Carrier {
                     self.errand.dropped();
                 }
                 ErrandStep::Done(outcome) => {
-                    if let Outcome::Record { record, .. } = &outcome
+                    if let ErrandOutcome::Record { record, .. } = &outcome
                         && let Err(error) = self.sign_in.learn(record)
                     {
                         let reason = SignInError::from(error).to_string();
-                        return Outcome::Unavailable { reason, retry_after: None };
+                        return ErrandOutcome::Unavailable { reason, retry_after: None };
                     }
                     return outcome;
                 }
@@ -113,16 +113,16 @@ impl Carrier {
     }
 
     /// Counts and logs the outcome.
-    fn tell(&self, outcome: &Outcome) {
+    fn tell(&self, outcome: &ErrandOutcome) {
         let site = &self.sign_in.site;
         let (upstream, issuer) = (site.name(), self.bound.as_ref().map_or("", |binding| &binding.issuer));
         let owner_hash = owner_hash(&self.sign_in.principal);
         match outcome {
-            Outcome::Record { renewed: true, .. } => {
+            ErrandOutcome::Record { renewed: true, .. } => {
                 site.counts.note_refreshed();
                 tracing::info!(event = "auth_refreshed", upstream, issuer, owner_hash);
             }
-            Outcome::Refused { code, .. } => {
+            ErrandOutcome::Refused { code, .. } => {
                 site.counts.note_refused();
                 tracing::warn!(
                     event = "auth_refresh_failed",
@@ -132,11 +132,11 @@ impl Carrier {
                     error = code.registered()
                 );
             }
-            Outcome::Unavailable { reason, .. } => {
+            ErrandOutcome::Unavailable { reason, .. } => {
                 site.counts.note_unavailable();
                 tracing::warn!(event = "auth_refresh_failed", upstream, issuer, owner_hash, reason = %reason);
             }
-            Outcome::Record { .. } | Outcome::Absent => {}
+            ErrandOutcome::Record { .. } | ErrandOutcome::Absent => {}
         }
     }
 }
@@ -165,7 +165,7 @@ async fn ask(
         let jti = random().map_err(fault)?;
         Ok(Signing { issuer: &server.issuer, now: site.now(), jti, random: &random_source })
     };
-    let asking = Asking {
+    let asking = GrantContext {
         endpoint: &server.token_endpoint,
         client: &client,
         signing: signing()?,
@@ -186,7 +186,7 @@ async fn ask(
                 .ok_or(TokenFault::Bad("a subject_token_type that is neither id_token nor saml2"))?;
             let subject = Subject { token: subject_token(site, &idp.subject_token, principal).await?, kind };
             let grant = IdJag {
-                provider: Asking {
+                provider: GrantContext {
                     endpoint: &idp.token_endpoint,
                     client: &provider,
                     signing: signing()?,
@@ -209,7 +209,7 @@ fn provider_client(site: &Site, idp: &crate::config::OAuthIdp) -> Client {
         Some(secret) => (Credential::Secret(secret), Method::ClientSecretBasic),
         None => (Credential::None, Method::None),
     };
-    Client { id: idp.client_id.clone(), origin: Origin::Configured, credential, method }
+    Client { id: idp.client_id.clone(), origin: ClientOrigin::Configured, credential, method }
 }
 
 /// The token of the person, which a file has anew at each exchange (ruling 81).
@@ -264,7 +264,7 @@ pub(super) async fn revoke(
     for (token, kind) in tokens.into_iter().filter_map(|(token, kind)| Some((token.as_ref()?, kind))) {
         let jti = random().ok()?;
         let signing = Signing { issuer: &server.issuer, now: site.now(), jti, random: &random_source };
-        let asking = Asking { endpoint: &server.token_endpoint, client, signing, resource: None };
+        let asking = GrantContext { endpoint: &server.token_endpoint, client, signing, resource: None };
         let answer = site.fetcher.send(asking.revoke(endpoint, token, kind)).await;
         let told = match answer.result {
             Ok(response) if response.status == 200 => Ok(()),

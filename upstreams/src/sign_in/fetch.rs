@@ -8,8 +8,8 @@ use http::header::{LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use ptc_oauth::fetch_address::FetchRules;
 use ptc_oauth::message::{
-    Answer, Flow, MAX_BODY_BYTES, MAX_REDIRECTS, Method as CoreMethod, Next, REQUEST_TIMEOUT, Request,
-    Response, Trouble,
+    Flow, MAX_BODY_BYTES, MAX_REDIRECTS, Method as CoreMethod, Next, OAuthRequest, OAuthResponse,
+    REQUEST_TIMEOUT, Response, Trouble,
 };
 use ptc_oauth::timestamp::Timestamp;
 use tokio::net::lookup_host;
@@ -51,15 +51,15 @@ impl Fetcher {
     }
 
     /// One request and its outcome.
-    pub(super) async fn send(&self, request: Request) -> Answer {
+    pub(super) async fn send(&self, request: OAuthRequest) -> OAuthResponse {
         let deadline = time::now() + REQUEST_TIMEOUT;
         let sent = time::timeout_at(deadline, self.follow(&request, deadline));
         let result = sent.await.unwrap_or(Err(Trouble::TimedOut));
-        Answer { at: Timestamp::from_millis(time_of_day_by(&self.clock)), result }
+        OAuthResponse { at: Timestamp::from_millis(time_of_day_by(&self.clock)), result }
     }
 
     /// Sends it, and follows redirects where the core allows that.
-    async fn follow(&self, request: &Request, deadline: Instant) -> Result<Response, Trouble> {
+    async fn follow(&self, request: &OAuthRequest, deadline: Instant) -> Result<Response, Trouble> {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = self.exchange(request, &url, deadline).await?;
@@ -74,7 +74,12 @@ impl Fetcher {
     }
 
     #[expect(clippy::disallowed_methods, reason = "entry point: Fetcher.exchange")]
-    async fn exchange(&self, request: &Request, url: &Url, deadline: Instant) -> Result<Response, Trouble> {
+    async fn exchange(
+        &self,
+        request: &OAuthRequest,
+        url: &Url,
+        deadline: Instant,
+    ) -> Result<Response, Trouble> {
         let route = self.route(url).await?;
         let target = Target::new(url).map_err(unreachable)?.via(route);
         let message = HttpRequest {
@@ -135,7 +140,7 @@ impl Fetcher {
     }
 }
 
-fn headers(request: &Request) -> Result<HeaderMap, Trouble> {
+fn headers(request: &OAuthRequest) -> Result<HeaderMap, Trouble> {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("ptc/", env!("CARGO_PKG_VERSION"))));
     for (name, value) in &request.headers {

@@ -1,7 +1,7 @@
 //! The records that the driver reads and writes, over the texts of the store.
 
 use ptc_mcp::json::Value;
-use ptc_oauth::client::Origin;
+use ptc_oauth::client::ClientOrigin;
 use ptc_oauth::tokens::TokenRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub(super) struct Binding {
     /// Our client there.
     pub client_id: String,
     /// The origin of that client.
-    pub origin: Origin,
+    pub origin: ClientOrigin,
     /// The value of `resource`.
     pub resource: Option<String>,
     /// The redirect URIs of the registration.

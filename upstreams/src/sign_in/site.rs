@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_oauth::challenge::Bearer;
-use ptc_oauth::client::{Client, ClientRecord, Credential, Origin};
+use ptc_oauth::client::{Client, ClientOrigin, ClientRecord, Credential};
 use ptc_oauth::client_key::ClientKey;
-use ptc_oauth::discovery::{Discovered, Discovery, Relax, Target};
+use ptc_oauth::discovery::{Discovered, Discovery, DiscoveryTarget, Relax};
 use ptc_oauth::failure::Failure;
 use ptc_oauth::fetch_address::FetchRules;
 use ptc_oauth::metadata::ServerMetadata;
@@ -193,7 +193,7 @@ impl Site {
         signed_in: Option<&Binding>,
         person: bool,
     ) -> Result<Discovered, Failure> {
-        let target = Target {
+        let target = DiscoveryTarget {
             url: self.url.clone(),
             issuer: self.oauth.issuer.clone(),
             signed_in_issuer: signed_in.map(|binding| binding.issuer.clone()),
@@ -242,7 +242,7 @@ impl Site {
             Some(Known::Failed(failure, until)) if now < *until => return Err(failure.clone()),
             _ => {}
         }
-        let target = Target {
+        let target = DiscoveryTarget {
             url: self.url.clone(),
             issuer: Some(binding.issuer.clone()),
             signed_in_issuer: None,
@@ -358,7 +358,7 @@ impl Site {
         principal: &str,
     ) -> Result<Option<Client>, SignInError> {
         match binding.origin {
-            Origin::Registered => {
+            ClientOrigin::Registered => {
                 let stored: Option<ClientRecord> = records::read(self.store(), &binding.client_key()).await?;
                 let Some(record) = stored.filter(|record| record.client_id == binding.client_id) else {
                     return Ok(None);
@@ -366,13 +366,13 @@ impl Site {
                 self.learn_client(&record, principal)?;
                 Ok(Some(record.client(server)?))
             }
-            Origin::MetadataDocument => {
-                let (id, origin) = (binding.client_id.clone(), Origin::MetadataDocument);
+            ClientOrigin::MetadataDocument => {
+                let (id, origin) = (binding.client_id.clone(), ClientOrigin::MetadataDocument);
                 Ok(Some(Client::new(id, origin, Credential::None, None, server)?))
             }
-            Origin::Configured => match self.setting(Some(binding), &[])? {
+            ClientOrigin::Configured => match self.setting(Some(binding), &[])? {
                 registration::Setting::Configured { id, credential, .. } if id == binding.client_id => {
-                    Ok(Some(Client::new(id, Origin::Configured, credential, None, server)?))
+                    Ok(Some(Client::new(id, ClientOrigin::Configured, credential, None, server)?))
                 }
                 _ => Ok(None),
             },

@@ -3,7 +3,7 @@
 use crate::bounds::{Charged, bounded};
 use crate::generate::Choices;
 use ptc_oauth::authorize::PendingSignIn;
-use ptc_oauth::callback::{Callback, Verdict};
+use ptc_oauth::callback::{Callback, CallbackVerdict};
 use ptc_oauth::failure::Failure;
 use ptc_oauth::metadata::is_same_issuer;
 use ptc_oauth::scopes::Scopes;
@@ -35,8 +35,8 @@ pub fn callback(data: &[u8]) {
     assert_eq!(value("state").as_deref(), Some(callback.state.expose().as_bytes()));
     assert_eq!(value("iss").as_deref(), callback.iss.as_ref().map(String::as_bytes));
     let (code, error) = match &callback.verdict {
-        Verdict::Code(code) => (Some(code.expose().as_bytes()), None),
-        Verdict::Error { code, .. } => (None, Some(code.as_bytes())),
+        CallbackVerdict::Code(code) => (Some(code.expose().as_bytes()), None),
+        CallbackVerdict::Error { code, .. } => (None, Some(code.as_bytes())),
     };
     assert_eq!((value("code").as_deref(), value("error").as_deref()), (code, error));
 

@@ -11,7 +11,7 @@ use ptc_host::engine::{
 };
 use ptc_host::questions::{Answer, Form, Level, Mode, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_server::tools::asking::measuring::Travel;
-use ptc_vm::graph::Writer;
+use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use serde_json::json;
 use std::hint::black_box;
@@ -50,7 +50,7 @@ impl HostCalls for Shop {
         request: HostRequest,
         desk: Desk,
     ) -> LocalBoxFuture<'static, Reply> {
-        let mut kept = Writer::new();
+        let mut kept = WireWriter::new();
         request.write(&mut kept);
         let HostRequest::Upstream(call) = request else { panic!("a call of a tool: {request:?}") };
         if call.tool.as_deref() == Ok("rows") {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use ahash::RandomState;
 use num_bigint::BigInt;
-use ptc_vm::meter::{self, Held};
+use ptc_vm::meter::{self, MemoryCharge};
 
 use crate::names::{self, Name, Names};
 use crate::source::Span;
@@ -176,7 +176,7 @@ pub struct Forms<'s> {
     /// Notes on spellings that are read as something else, the first of each kind.
     notes: Vec<(NumberKind, String)>,
     /// The memory of the tables, on the account of the program.
-    held: Held,
+    held: MemoryCharge,
 }
 
 /// The buffers of forms, without the program: reused from one program to the next.
@@ -216,7 +216,14 @@ impl<'s> Forms<'s> {
     pub(crate) fn with_tables(source: &'s str, mut tables: Box<Tables>) -> Self {
         let names = Names::with_tables(source, std::mem::take(&mut tables.names));
         tables.nodes.reserve(source.len() / 6 + 8);
-        Self { names, source, tables, program: Items::default(), notes: Vec::new(), held: Held::default() }
+        Self {
+            names,
+            source,
+            tables,
+            program: Items::default(),
+            notes: Vec::new(),
+            held: MemoryCharge::default(),
+        }
     }
 
     /// The tables, emptied.

@@ -16,17 +16,17 @@ pub(crate) fn is_counted(name: &str, library: &Library) -> bool {
 mod tests {
     use super::*;
     use ptc_vm::builtins::library;
-    use ptc_vm::machine::Known;
+    use ptc_vm::machine::NameMeaning;
 
     #[test]
     fn a_name_may_be_a_form_a_builtin_both_or_neither() {
-        assert_eq!(library().known("when"), Known { special: Some(SpecialForm::When), builtin: None });
-        assert_eq!(library().known("filter"), Known { special: None, builtin: library().id("filter") });
+        assert_eq!(library().known("when"), NameMeaning { special: Some(SpecialForm::When), builtin: None });
+        assert_eq!(library().known("filter"), NameMeaning { special: None, builtin: library().id("filter") });
         assert_eq!(
             library().known("pmap"),
-            Known { special: Some(SpecialForm::Pmap), builtin: library().id("pmap") }
+            NameMeaning { special: Some(SpecialForm::Pmap), builtin: library().id("pmap") }
         );
-        assert_eq!(library().known("nope"), Known::default());
+        assert_eq!(library().known("nope"), NameMeaning::default());
     }
 
     #[test]

@@ -184,10 +184,10 @@ impl fmt::Display for Position {
 
 /// Why and where a program failed. One machine word; pinned by a test.
 #[derive(Clone, Debug)]
-pub struct Error(Box<Body>);
+pub struct Error(Box<ErrorBody>);
 
 #[derive(Clone, Debug)]
-struct Body {
+struct ErrorBody {
     reason: Reason,
     message: String,
     position: Option<Position>,
@@ -235,7 +235,7 @@ impl Error {
     /// An error whose message is exactly `message`.
     #[cold]
     pub fn verbatim(reason: Reason, message: impl Into<String>) -> Error {
-        Error(Box::new(Body {
+        Error(Box::new(ErrorBody {
             reason,
             message: message.into(),
             position: None,

@@ -4,8 +4,8 @@ use super::scope::{NameState, Scope};
 use crate::ast::Ast;
 use crate::names::Name;
 use crate::source::Span;
-use ptc_vm::machine::{Known, Library};
-use ptc_vm::meter::Held;
+use ptc_vm::machine::{Library, NameMeaning};
+use ptc_vm::meter::MemoryCharge;
 
 /// A name that the program uses but does not certainly define before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Analysis {
     /// Where names are looked up.
     pub library: &'static Library,
     /// The memory of the tables, on the account of the program.
-    pub(super) _held: Held,
+    pub(super) _held: MemoryCharge,
     pub(super) names: Vec<NameState>,
     pub(super) scope: Scope,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Tables {
 
 impl Analysis {
     /// The meaning of a called name without the program's definitions.
-    pub(crate) fn known(&self, name: Name, text: &str) -> Known {
+    pub(crate) fn known(&self, name: Name, text: &str) -> NameMeaning {
         self.names[name.index()].known.unwrap_or_else(|| self.library.known(text))
     }
 

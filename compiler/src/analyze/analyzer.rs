@@ -9,8 +9,8 @@ use crate::form::{Form, FormKind, Forms, Items};
 use crate::names::Name;
 use crate::source::{Span, excerpt};
 use ptc_vm::SpecialForm;
-use ptc_vm::machine::{Known, Library};
-use ptc_vm::meter::{self, Held};
+use ptc_vm::machine::{Library, NameMeaning};
+use ptc_vm::meter::{self, MemoryCharge};
 use ptc_vm::special_forms::Shadowing;
 use smallvec::SmallVec;
 
@@ -63,7 +63,7 @@ pub(super) struct Analyzer<'a, 's> {
     depth: u32,
     pub(super) shadows_builtin: bool,
     /// The memory of the tables, on the account of the program.
-    held: Held,
+    held: MemoryCharge,
     /// How many nodes there are when the next ones are to be charged.
     next_charge: usize,
 }
@@ -80,7 +80,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         let Tables { mut ast, mut names, scope } = tables;
         let refused = |error| CompileError::limit(Span::default(), &error);
         meter::charge_steps(STEPS_PER_NODE * forms.len() as u64).map_err(refused)?;
-        let mut held = Held::default();
+        let mut held = MemoryCharge::default();
         held.resize(Ast::reserved_bytes(forms.len() + 2) + forms.names.len() * size_of::<NameState>())
             .map_err(refused)?;
         names.resize(forms.names.len(), NameState::default());
@@ -376,7 +376,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         self.ast.add(Node::Nil, span)
     }
 
-    pub(super) fn known(&mut self, name: Name) -> Known {
+    pub(super) fn known(&mut self, name: Name) -> NameMeaning {
         let text = self.forms.names.text(name);
         *self.names[name.index()].known.get_or_insert_with(|| self.library.known(text))
     }

@@ -7,7 +7,7 @@ use ahash::AHashMap;
 
 use crate::ast::{FnId, LocalId, NodeId};
 use crate::names::Name;
-use ptc_vm::machine::Known;
+use ptc_vm::machine::NameMeaning;
 
 /// The binding of a lexical name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(super) struct NameState {
     /// Whether the program binds or defines it anywhere.
     pub(super) bound: bool,
     /// Filled in on first use.
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<NameMeaning>,
     /// The number of the last literal that had the keyword of this name as a key.
     pub(super) key_of: u32,
 }

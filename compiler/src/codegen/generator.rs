@@ -6,7 +6,7 @@ use ptc_vm::Program;
 use ptc_vm::Value;
 use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement, Reserved};
 use ptc_vm::error::Position;
-use ptc_vm::meter::{self, Held};
+use ptc_vm::meter::{self, MemoryCharge};
 use ptc_vm::value::{Layouts, Str};
 
 use super::body::Body;
@@ -64,7 +64,7 @@ pub(super) struct Generator<'a> {
     defs: Vec<Rc<DefInfo>>,
     def_positions: Vec<Position>,
     /// The memory of the code so far, on the account of the program.
-    held: Held,
+    held: MemoryCharge,
     code_bytes: usize,
     /// Bytes that the account held before the first constant.
     live_before: i64,
@@ -92,7 +92,7 @@ impl<'a> Generator<'a> {
             layouts: Layouts::default(),
             defs: Vec::new(),
             def_positions: Vec::new(),
-            held: Held::default(),
+            held: MemoryCharge::default(),
             code_bytes: 0,
             live_before: meter::live(),
         }

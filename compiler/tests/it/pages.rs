@@ -1,7 +1,7 @@
 //! `tool/pages` against the paginations of public APIs, each as its documents show it.
 
 use crate::tools::{paged_by, success_of};
-use ptc_vm::paging::{Asked, Kind, Parameter, Parameters};
+use ptc_vm::paging::{CallFacts, Parameter, ParameterKind, Parameters};
 use std::sync::Arc;
 
 /// What a tool takes: names with `!` behind a number's, `=n` its default and `<n` its maximum.
@@ -12,8 +12,8 @@ fn parameters(written: &str) -> Arc<Parameters> {
         let (word, default) =
             word.split_once('=').map_or((word, None), |(word, first)| (word, first.parse().ok()));
         let (name, kind) = match word.strip_suffix('!') {
-            Some(name) => (name, Kind::Number),
-            None => (word, Kind::Text),
+            Some(name) => (name, ParameterKind::Number),
+            None => (word, ParameterKind::Text),
         };
         Parameter { name: name.to_owned(), kind, default, minimum: None, maximum }
     };
@@ -444,11 +444,11 @@ const SCHEMES: &[Scheme] = &[
 
 /// Runs a program against a tool with these parameters: what it gives, its notes, and how often the tool was called.
 fn run(program: &str, written: &str, answer: impl Fn(&Args<'_>) -> String) -> (String, Vec<String>, usize) {
-    let asked = || Asked {
+    let asked = || CallFacts {
         tool: "list_things".into(),
         parameters: parameters(written),
         by_pages: true,
-        ..Asked::default()
+        ..CallFacts::default()
     };
     paged_by(program, |json| success_of(&answer(&Args(json)), asked()))
 }

@@ -3,7 +3,7 @@
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{BadArguments, HostRequest, Limits, Payload, Reply, Setup, UpstreamCall};
-use ptc_vm::paging::Asked;
+use ptc_vm::paging::CallFacts;
 use ptc_vm::value::ReplyWatch;
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
@@ -357,7 +357,7 @@ pub(crate) fn paged_by(source: &str, answer: impl Fn(&str) -> Reply) -> (String,
 }
 
 /// An answer to a call of which so much is known.
-pub(crate) fn success_of(json: &str, asked: Asked) -> Reply {
+pub(crate) fn success_of(json: &str, asked: CallFacts) -> Reply {
     Reply::Success {
         payload: Payload::Json(json.as_bytes().to_vec().into()),
         content: Vec::new(),

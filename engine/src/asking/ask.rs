@@ -5,7 +5,7 @@ use crate::questions::{Action, Answer, Form, Level, Mode, Question, QuestionKind
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;
 use ptc_mcp::json::{MAX_NESTING, Map, Value, parse_within};
-use ptc_vm::graph::Writer;
+use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use ptc_vm::{Error, Reason};
 
@@ -24,7 +24,7 @@ pub(crate) async fn ask(desk: Desk, message: String, schema: Option<Vec<u8>>) ->
         },
     };
     let asks = format!("A program asks: {}", visible_line(&message));
-    let mut request = Writer::new();
+    let mut request = WireWriter::new();
     HostRequest::Ask { message, schema }.write(&mut request);
     let request = request.into_bytes();
     let mut misfit = desk.progress().and_then(|progress| Misfit::read(&progress));

@@ -2,7 +2,7 @@
 
 use crate::context::RunContext;
 use crate::questions::{Answer, Question, Unanswered};
-use ptc_vm::graph::Writer;
+use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{CallId, FeatureRequest, HostRequest, UpstreamCall};
 use std::rc::Rc;
 
@@ -40,7 +40,7 @@ impl Keep {
     }
 
     fn again(request: &HostRequest, progress: Option<Vec<u8>>) -> Keep {
-        let mut written = Writer::new();
+        let mut written = WireWriter::new();
         request.write(&mut written);
         Keep::Again { request: written.into_bytes(), progress }
     }

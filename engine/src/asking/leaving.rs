@@ -6,7 +6,7 @@ use crate::outcome::{EvalOutcome, Failure, Suspended};
 use crate::request::EvalRequest;
 use crate::session::saved::digest;
 use ptc_base::time;
-use ptc_vm::graph::{Bounds, Unwritten, Writer};
+use ptc_vm::graph::{Bounds, Unwritten, WireWriter};
 use ptc_vm::machine::{CodeDigest, SnapshotSetup};
 use ptc_vm::{Error, Machine, Program, Reason};
 use std::cell::Cell;
@@ -37,7 +37,7 @@ pub(crate) fn leave(
     let ops = context.catalog_ops.borrow();
     let host = record::write(&context.board, used, taken, &records, &watches, &ops)
         .ok_or("an upstream holds a connection open with its question")?;
-    let mut to = Writer::new();
+    let mut to = WireWriter::new();
     to.bytes(&host);
     to.raw(&snapshot.bytes);
     let bytes = to.into_bytes();

@@ -10,7 +10,7 @@ use crate::outcome::{
 };
 use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId, QuestionKind};
 use ptc_mcp::json::Value as Json;
-use ptc_vm::graph::{Reader, Unread, Writer};
+use ptc_vm::graph::{Unread, WireReader, WireWriter};
 use ptc_vm::machine::{CallId, HostRequest};
 use ptc_vm::paging::{More, Standing, Way};
 use ptc_vm::value::ReplyWatch;
@@ -51,7 +51,7 @@ pub(super) fn write(
     watches: &[(usize, usize)],
     catalog_ops: &[CatalogOp],
 ) -> Option<Vec<u8>> {
-    let mut to = Writer::new();
+    let mut to = WireWriter::new();
     to.byte(VERSION);
     to.unsigned(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX));
     taken.into_iter().for_each(|count| to.unsigned(u64::from(count)));
@@ -84,7 +84,7 @@ pub(super) fn write(
 
 /// Reads the output of [`write`].
 pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
-    let mut from = Reader::new(bytes);
+    let mut from = WireReader::new(bytes);
     if unread(from.byte())? != VERSION {
         return Err(ResumeFault::OtherBuild);
     }
@@ -106,7 +106,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
     let mut brought = BTreeMap::new();
     let pending = list(&mut from, |from| {
         let call = unread(from.unsigned())?;
-        let mut request = Reader::new(unread(from.bytes())?);
+        let mut request = WireReader::new(unread(from.bytes())?);
         let asked = HostRequest::read(&mut request).map_err(|_| PENDING)?;
         unread(request.finish("pending call"))?;
         let progress = option(from, |from| Ok(unread(from.bytes())?.to_vec()))?;
@@ -142,8 +142,8 @@ fn unread<T>(read: Result<T, Unread>) -> Result<T, ResumeFault> {
 }
 
 fn list<T>(
-    from: &mut Reader<'_>,
-    mut one: impl FnMut(&mut Reader<'_>) -> Result<T, ResumeFault>,
+    from: &mut WireReader<'_>,
+    mut one: impl FnMut(&mut WireReader<'_>) -> Result<T, ResumeFault>,
 ) -> Result<Vec<T>, ResumeFault> {
     // Each of them takes a byte at least.
     let count = unread(from.count())?;
@@ -151,22 +151,22 @@ fn list<T>(
 }
 
 fn option<T>(
-    from: &mut Reader<'_>,
-    one: impl FnOnce(&mut Reader<'_>) -> Result<T, ResumeFault>,
+    from: &mut WireReader<'_>,
+    one: impl FnOnce(&mut WireReader<'_>) -> Result<T, ResumeFault>,
 ) -> Result<Option<T>, ResumeFault> {
     if unread(from.flag())? { one(from).map(Some) } else { Ok(None) }
 }
 
-fn text(from: &mut Reader<'_>) -> Result<String, ResumeFault> {
+fn text(from: &mut WireReader<'_>) -> Result<String, ResumeFault> {
     unread(from.text()).map(str::to_owned)
 }
 
-fn write_text(text: Option<&str>, to: &mut Writer) {
+fn write_text(text: Option<&str>, to: &mut WireWriter) {
     to.option(text, |text, to| to.text(text));
 }
 
 /// One of `all`, by its place among them.
-fn choice<T: Copy>(from: &mut Reader<'_>, all: &[T]) -> Result<T, ResumeFault> {
+fn choice<T: Copy>(from: &mut WireReader<'_>, all: &[T]) -> Result<T, ResumeFault> {
     all.get(usize::from(unread(from.byte())?)).copied().ok_or(RECORD)
 }
 
@@ -177,7 +177,7 @@ fn place<T: PartialEq>(one: &T, all: &[T]) -> u8 {
 const SOURCES: [ValueSource; 4] =
     [ValueSource::FirstBlock, ValueSource::FirstText, ValueSource::Structured, ValueSource::Nothing];
 
-fn write_call(record: &CallRecord, to: &mut Writer) {
+fn write_call(record: &CallRecord, to: &mut WireWriter) {
     to.text(&record.server);
     to.text(&record.tool);
     write_text(record.args.as_deref(), to);
@@ -206,7 +206,7 @@ fn write_call(record: &CallRecord, to: &mut Writer) {
 
 const MORE: [More; 3] = [More::No, More::Yes, More::Perhaps];
 
-fn write_page(page: &PageRecord, to: &mut Writer) {
+fn write_page(page: &PageRecord, to: &mut WireWriter) {
     to.unsigned(page.group);
     to.unsigned(page.whole);
     to.byte(u8::from(page.by_pages));
@@ -229,8 +229,8 @@ fn write_page(page: &PageRecord, to: &mut Writer) {
     });
 }
 
-fn read_page(from: &mut Reader<'_>) -> Result<PageRecord, ResumeFault> {
-    let number = |from: &mut Reader<'_>| unread(from.unsigned());
+fn read_page(from: &mut WireReader<'_>) -> Result<PageRecord, ResumeFault> {
+    let number = |from: &mut WireReader<'_>| unread(from.unsigned());
     Ok(PageRecord {
         group: number(from)?,
         whole: number(from)?,
@@ -254,7 +254,7 @@ fn read_page(from: &mut Reader<'_>) -> Result<PageRecord, ResumeFault> {
 }
 
 /// Overviews and samples stay behind: they are for immediate reports.
-fn read_call(from: &mut Reader<'_>) -> Result<CallRecord, ResumeFault> {
+fn read_call(from: &mut WireReader<'_>) -> Result<CallRecord, ResumeFault> {
     Ok(CallRecord {
         server: text(from)?,
         tool: text(from)?,
@@ -285,7 +285,7 @@ fn read_call(from: &mut Reader<'_>) -> Result<CallRecord, ResumeFault> {
 
 const OPERATIONS: [&str; 5] = ["servers", "apropos", "dir", "doc", "meta"];
 
-fn write_op(op: &CatalogOp, to: &mut Writer) {
+fn write_op(op: &CatalogOp, to: &mut WireWriter) {
     to.byte(place(&op.operation, &OPERATIONS));
     to.text(&op.args.to_string());
     // The words of faults are the host's own; what is shown is that there was one.
@@ -295,7 +295,7 @@ fn write_op(op: &CatalogOp, to: &mut Writer) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "entry point: read_op()")]
-fn read_op(from: &mut Reader<'_>) -> Result<CatalogOp, ResumeFault> {
+fn read_op(from: &mut WireReader<'_>) -> Result<CatalogOp, ResumeFault> {
     Ok(CatalogOp {
         operation: choice(from, &OPERATIONS)?,
         args: serde_json::from_str::<Json>(&text(from)?).map_err(|_| ResumeFault::Invalid("discovery"))?,
@@ -305,7 +305,7 @@ fn read_op(from: &mut Reader<'_>) -> Result<CatalogOp, ResumeFault> {
     })
 }
 
-fn write_note(note: &Note, to: &mut Writer) {
+fn write_note(note: &Note, to: &mut WireWriter) {
     to.byte(place(&note.kind, &QuestionKind::ALL));
     to.raw(&note.binding);
     to.unsigned(note.id.map_or(0, |id| u64::from(id.number())));
@@ -318,7 +318,7 @@ fn write_note(note: &Note, to: &mut Writer) {
     });
 }
 
-fn read_note(from: &mut Reader<'_>) -> Result<Note, ResumeFault> {
+fn read_note(from: &mut WireReader<'_>) -> Result<Note, ResumeFault> {
     let kind = choice(from, &QuestionKind::ALL)?;
     let mut binding = [0; 32];
     binding.copy_from_slice(unread(from.raw(32))?);

@@ -13,7 +13,7 @@ use crate::worker::Worker;
 use ptc_base::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
 use ptc_base::time::Instant;
 use ptc_vm::builtins::library;
-use ptc_vm::graph::{Bounds, Reader};
+use ptc_vm::graph::{Bounds, WireReader};
 use ptc_vm::machine::{Damage, Limits as VmLimits, PendingCall, RestoreSetup};
 use ptc_vm::meter::Reservation;
 use ptc_vm::{Error, Machine};
@@ -77,7 +77,7 @@ pub(crate) fn restore(
     memory: Option<MemoryBudget>,
     now: Instant,
 ) -> Result<Returned, NotReturned> {
-    let mut from = Reader::new(&resume.snapshot);
+    let mut from = WireReader::new(&resume.snapshot);
     let host = from.bytes().map_err(|_| ResumeFault::Invalid("length"))?;
     let bytes = from.raw(from.left()).map_err(|_| ResumeFault::Invalid("length"))?;
     let Record { used, last_question, signed, taken, records, watches, catalog_ops, pending, brought } =

@@ -17,7 +17,7 @@ use ptc_upstreams::config::UpstreamConfig;
 use ptc_upstreams::upstream::FaultReason;
 use ptc_upstreams::upstream::{CallFault, CallReply};
 use ptc_vm::machine::{Payload, Reply};
-use ptc_vm::paging::Asked;
+use ptc_vm::paging::CallFacts;
 use ptc_vm::value::ReplyWatch;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -161,7 +161,7 @@ impl<'a> Attempt<'a> {
         let CalledTool { entry, by_pages } = called;
         let parameters = entry.map(|tool| tool.parameters.clone()).unwrap_or_default();
         let (sent, page) = page_keys(arguments, &parameters, by_pages);
-        let asked = Asked { tool: self.tool.into(), parameters, sent, by_pages };
+        let asked = CallFacts { tool: self.tool.into(), parameters, sent, by_pages };
         (Some(Box::new(page)), ReplyWatch::of_call(asked))
     }
 

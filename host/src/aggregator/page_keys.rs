@@ -2,7 +2,7 @@
 
 use ptc_engine::PageRecord;
 use ptc_mcp::json::{Map, Value};
-use ptc_vm::paging::{Parameters, Scalar, Sent};
+use ptc_vm::paging::{PageArguments, Parameters, Scalar};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// Longest arguments that are read, in bytes of JSON.
@@ -10,15 +10,19 @@ const MOST_BYTES: usize = 4096;
 
 /// The call's arguments that choose a page, and the record of its page: calls that differ only in the page belong to one group.
 #[expect(clippy::disallowed_methods, reason = "entry point: page_keys()")]
-pub(super) fn page_keys(arguments: &[u8], parameters: &Parameters, by_pages: bool) -> (Sent, PageRecord) {
+pub(super) fn page_keys(
+    arguments: &[u8],
+    parameters: &Parameters,
+    by_pages: bool,
+) -> (PageArguments, PageRecord) {
     let mut whole = DefaultHasher::new();
     arguments.hash(&mut whole);
     let whole = whole.finish();
     let record = |group| PageRecord { group, whole, by_pages, standing: None };
     let read =
         (arguments.len() <= MOST_BYTES).then(|| serde_json::from_slice::<Map>(arguments).ok()).flatten();
-    let Some(read) = read else { return (Sent::default(), record(whole)) };
-    let mut sent = Sent::default();
+    let Some(read) = read else { return (PageArguments::default(), record(whole)) };
+    let mut sent = PageArguments::default();
     let mut others: Vec<(&str, String)> = Vec::new();
     for (name, value) in &read {
         let scalar = match value {

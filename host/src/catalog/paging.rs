@@ -1,7 +1,7 @@
 //! Parameters in a tool's input schema that control paging.
 
 use ptc_mcp::json::Value;
-use ptc_vm::paging::{Kind, Parameter, Parameters};
+use ptc_vm::paging::{Parameter, ParameterKind, Parameters};
 
 use ptc_base::text::clip;
 use ptc_schema::json_schema::{properties, views};
@@ -33,12 +33,13 @@ fn parameter(name: &str, root: &Value, schema: &Value) -> Parameter {
     };
     let is = |wanted: &[&str]| types().any(|word| wanted.contains(&word));
     let kind = match (is(&["integer", "number"]), is(&["string"])) {
-        (true, false) => Kind::Number,
-        (false, true) => Kind::Text,
-        _ => Kind::Any,
+        (true, false) => ParameterKind::Number,
+        (false, true) => ParameterKind::Text,
+        _ => ParameterKind::Any,
     };
     let description = first("description").and_then(Value::as_str).unwrap_or_default();
-    let prose = |words: &[&str]| if kind == Kind::Text { None } else { number_behind(description, words) };
+    let prose =
+        |words: &[&str]| if kind == ParameterKind::Text { None } else { number_behind(description, words) };
     let below = whole("exclusiveMaximum").and_then(|most| most.checked_sub(1));
     Parameter {
         name: name.to_owned(),
@@ -81,11 +82,11 @@ mod tests {
             "top": {"type": "integer", "exclusiveMaximum": 11, "description": "the maximum, in 2024 that was raised"},
         }});
         let wanted = [
-            ("cursor", Kind::Text, None, None, None),
-            ("limit", Kind::Number, Some(30), None, Some(100)),
-            ("page", Kind::Any, None, Some(1), None),
-            ("size", Kind::Number, Some(20), None, Some(50)),
-            ("top", Kind::Number, None, None, Some(10)),
+            ("cursor", ParameterKind::Text, None, None, None),
+            ("limit", ParameterKind::Number, Some(30), None, Some(100)),
+            ("page", ParameterKind::Any, None, Some(1), None),
+            ("size", ParameterKind::Number, Some(20), None, Some(50)),
+            ("top", ParameterKind::Number, None, None, Some(10)),
         ];
         let wanted = wanted.map(|(name, kind, default, minimum, maximum)| Parameter {
             name: name.to_owned(),

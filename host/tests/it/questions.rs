@@ -13,7 +13,7 @@ use ptc_host::questions::{
 use ptc_host::time::{self, Clock};
 use ptc_test_support::wait_until_async;
 use ptc_vm::Reason;
-use ptc_vm::graph::Writer;
+use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use serde_json::value::RawValue;
 use std::rc::Rc;
@@ -64,7 +64,7 @@ impl HostCalls for Asking {
         request: HostRequest,
         desk: Desk,
     ) -> LocalBoxFuture<'static, Reply> {
-        let mut written = Writer::new();
+        let mut written = WireWriter::new();
         request.write(&mut written);
         let HostRequest::Upstream(call) = request else { panic!("{request:?}") };
         let tool = call.tool.unwrap();

@@ -9,14 +9,14 @@
 //! | 8 | the number |
 //! | 4 | length of its records |
 //! | 4 | CRC-32 of number, length and records |
-//! | … | its records: letter of the kind, principal, id, whether there is a row, and that as in the tables; as `ptc_vm::graph::Writer` writes texts and bytes |
+//! | … | its records: letter of the kind, principal, id, whether there is a row, and that as in the tables; as `ptc_vm::graph::WireWriter` writes texts and bytes |
 //!
 //! The first three have their lowest byte first.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 
-use ptc_vm::graph::{Reader, Unread, Writer};
+use ptc_vm::graph::{Unread, WireReader, WireWriter};
 
 use super::super::Kind;
 use super::super::names::Name;
@@ -68,7 +68,7 @@ impl Journal {
 
     /// Appends a commit. After a failure nothing more is appended before the next transaction: that commit is there or not.
     pub(super) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
-        let mut commit = Writer::new();
+        let mut commit = WireWriter::new();
         commit.raw(&[0; FRONT]);
         entries.iter().for_each(|entry| write_entry(&mut commit, entry));
         let mut commit = commit.into_bytes();
@@ -145,7 +145,7 @@ fn take_commit(rest: &mut &[u8], number: u64) -> Option<Vec<Entry>> {
         return None;
     }
     *rest = behind;
-    let mut records = Reader::new(&commit[FRONT..]);
+    let mut records = WireReader::new(&commit[FRONT..]);
     let mut entries = Vec::new();
     while records.left() > 0 {
         entries.push(read_entry(&mut records).ok()?);
@@ -153,14 +153,14 @@ fn take_commit(rest: &mut &[u8], number: u64) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-fn write_entry(to: &mut Writer, Entry { kind, name, row }: &Entry) {
+fn write_entry(to: &mut WireWriter, Entry { kind, name, row }: &Entry) {
     to.unsigned(u64::from(u32::from(kind.letter())));
     to.text(&name.principal);
     to.text(&name.id);
     to.option(row.as_ref(), |row, to| to.bytes(&encode(&row.head, &row.blob)));
 }
 
-fn read_entry(from: &mut Reader<'_>) -> Result<Entry, Unread> {
+fn read_entry(from: &mut WireReader<'_>) -> Result<Entry, Unread> {
     let letter = char::from_u32(from.unsigned_32()?).ok_or(Unread::Invalid("kind"))?;
     let kind = Kind::lettered(letter).ok_or(Unread::Invalid("kind"))?;
     let name = Name { letter, principal: from.text()?.to_owned(), id: from.text()?.to_owned() };

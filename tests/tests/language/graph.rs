@@ -6,7 +6,7 @@ use ptc_mcp::json::Value as CaseValue;
 use ptc_tests::conformance::{Case, STEPS_TO_LIMIT, json_lines, tags};
 use ptc_tests::with_room;
 use ptc_vm::builtins::library;
-use ptc_vm::graph::{Bounds, Encoder, Graph, Reader, Unread, Unwritten, Writer, decode, write_code};
+use ptc_vm::graph::{Bounds, Encoder, Graph, Unread, Unwritten, WireReader, WireWriter, decode, write_code};
 use ptc_vm::machine::{Binding, Limits, Namespace, Restoring, Setup};
 use ptc_vm::meter::Account;
 use ptc_vm::{Error, Machine, Program, Step, Value, json, print};
@@ -59,7 +59,7 @@ fn written(left: &Left) -> Result<(Vec<u8>, Vec<Rc<Program>>), Unwritten> {
     for (name, binding) in left.namespace.bindings() {
         bindings.push((name, encoder.value(&binding.value)?, binding.info.as_ref()));
     }
-    let mut roots = Writer::new();
+    let mut roots = WireWriter::new();
     for place in value.into_iter().chain(error) {
         roots.place(place);
     }
@@ -73,7 +73,7 @@ fn written(left: &Left) -> Result<(Vec<u8>, Vec<Rc<Program>>), Unwritten> {
         }
     }
     let encoded = encoder.finish();
-    let mut writer = Writer::new();
+    let mut writer = WireWriter::new();
     encoded.write(&mut writer);
     writer.raw(&roots.into_bytes());
     Ok((writer.into_bytes(), encoded.programs))
@@ -83,7 +83,7 @@ fn written(left: &Left) -> Result<(Vec<u8>, Vec<Rc<Program>>), Unwritten> {
 fn read(bytes: &[u8], programs: Vec<Rc<Program>>, of: &Left) -> Result<Left, Unread> {
     let mut namespace = Namespace::new(library());
     let origins = Restoring::new(programs, &mut namespace);
-    let mut reader = Reader::new(bytes);
+    let mut reader = WireReader::new(bytes);
     let graph: Graph = decode(&mut reader, Bounds::default(), &origins)?;
     let value = of.value.as_ref().map(|_| graph.value(reader.place()?)).transpose()?;
     let error = of.error.as_ref().map(|_| graph.error(reader.place()?)).transpose()?;

@@ -14,7 +14,7 @@ use ptc_host::state::{MemoryState, Secret, StateStore, StoreLimits};
 use ptc_mcp::Era;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::strict::{Incoming, read};
-use ptc_vm::graph::Writer;
+use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{HostRequest, Payload, Reply as CallReply};
 use tokio::sync::mpsc;
 
@@ -45,7 +45,7 @@ impl HostCalls for Upstreams {
         request: HostRequest,
         desk: Desk,
     ) -> LocalBoxFuture<'static, CallReply> {
-        let mut written = Writer::new();
+        let mut written = WireWriter::new();
         request.write(&mut written);
         let HostRequest::Upstream(call) = request else { panic!("{request:?}") };
         let tool = call.tool.unwrap();

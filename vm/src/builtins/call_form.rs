@@ -33,7 +33,7 @@ pub(super) fn of_positions(form: &str, args: &[Value]) -> String {
     if let [Value::Vector(items)] = args.as_slice() {
         args = items.iter().take(MOST_PARTS).collect();
     }
-    let mut parts = Parts::default();
+    let mut parts = CallParts::default();
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         match arg {
@@ -54,7 +54,7 @@ pub(super) fn of_positions(form: &str, args: &[Value]) -> String {
 
 /// The same for a map whose keys are not those of `tool/call`: other words for them, or arguments outside `:args`.
 pub(super) fn of_map(form: &str, map: &Map) -> String {
-    let mut parts = Parts::default();
+    let mut parts = CallParts::default();
     for (key, value) in map.iter() {
         let Some(name) = text(key) else { continue };
         match part_of(name) {
@@ -76,7 +76,7 @@ pub(super) fn of_map(form: &str, map: &Map) -> String {
 
 /// The same for `(tool/NAME arguments)`, where the name may be `server/tool` or `server.tool`.
 pub(super) fn of_tool(name: &str, arguments: &Map) -> String {
-    let mut parts = Parts { args: Some(Value::Map(arguments.clone())), ..Parts::default() };
+    let mut parts = CallParts { args: Some(Value::Map(arguments.clone())), ..CallParts::default() };
     parts.name(Some(name));
     if parts.tool.is_none() {
         parts.tool = parts.server.take();
@@ -94,7 +94,7 @@ fn text(value: &Value) -> Option<&str> {
 }
 
 #[derive(Default)]
-struct Parts {
+struct CallParts {
     server: Option<String>,
     tool: Option<String>,
     args: Option<Value>,
@@ -102,7 +102,7 @@ struct Parts {
     more: Map,
 }
 
-impl Parts {
+impl CallParts {
     /// Takes the next name: `server/tool`, or the server and then the tool.
     fn name(&mut self, name: Option<&str>) {
         let Some(name) = name else { return };

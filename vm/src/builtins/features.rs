@@ -71,13 +71,13 @@ fn prompt_complete(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// The keys of a form, the right call for a hint, and which key names its subject.
-struct Form {
+struct FormSpec {
     keys: &'static [&'static str],
     call: &'static str,
     subject: Option<&'static str>,
 }
 
-fn form(feature: Feature) -> Form {
+fn form(feature: Feature) -> FormSpec {
     let (keys, call, subject): (&[&str], _, _) = match feature {
         Feature::ResourceList => (&["server"], "(resource/list {:server \"…\"})", None),
         Feature::ResourceTemplates => (&["server"], "(resource/templates {:server \"…\"})", None),
@@ -99,7 +99,7 @@ fn form(feature: Feature) -> Form {
             Some("name"),
         ),
     };
-    Form { keys, call, subject }
+    FormSpec { keys, call, subject }
 }
 
 #[cold]
@@ -116,7 +116,7 @@ fn request(ctx: &Ctx<'_>, feature: Feature, args: &[Value]) -> Result<Flow> {
     let Value::Map(map) = &args[0] else {
         return Err(fault(feature, format_args!("requires a map, got {}", print::literal(&args[0]))));
     };
-    let Form { keys, subject, .. } = form(feature);
+    let FormSpec { keys, subject, .. } = form(feature);
     let mut given: Vec<Option<&Value>> = vec![None; keys.len()];
     for (key, value) in map.iter() {
         match key_name(key).and_then(|name| keys.iter().position(|key| *key == name)) {

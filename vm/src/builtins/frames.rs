@@ -42,7 +42,7 @@ macro_rules! frame_kinds {
 
 frame_kinds! {
     "apropos" discovery::Apropos;
-    "call of a combinator" calling::Call;
+    "call of a combinator" calling::CombinatorCall;
     "comparator" calling::Comparing;
     "distinct-by" Each<filtering::Distinct>;
     "doc" discovery::Docs;
@@ -66,9 +66,9 @@ frame_kinds! {
     "reductions of nothing" fold::Alone;
     "regex scan" scan::Scan;
     "run!" Each<mapping::Ignore>;
-    "select" Each<relational::Kept>;
+    "select" Each<relational::RowFilter>;
     "sort" sort::Sorting;
-    "sort keys" sort::Keys;
+    "sort keys" sort::SortKeys;
     "tool/call!" Then<call_or_fail::Unwrap>;
     "total by key" Each<sums::Total>;
     "trampoline" calling::Trampoline;
@@ -83,7 +83,7 @@ frame_kinds! {
     "update-vals of a vector" Each<maps::Collected>;
     "walk" walk::Once;
     "walk in step" series::InStep;
-    "walk of all nodes" walk::Walk;
+    "walk of all nodes" walk::TreeWalk;
     "while" Each<while_true::Prefix>;
     "with-out-str" Then<Capture>;
 }

@@ -3,7 +3,7 @@
 use super::Builtin;
 use super::namespaces::JSON;
 use super::row::{frame, fun, section};
-use super::trees::walk::{Action, Keys, When, walk};
+use super::trees::walk::{Action, KeyConversion, When, walk};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::machine::{Ctx, Flow};
@@ -15,9 +15,11 @@ use std::mem::take;
 fn key_function(name: &str, options: &mut [Value]) -> Result<Option<Action>> {
     match options {
         [] | [Value::Nil | Value::False] => Ok(None),
-        [Value::True] => Ok(Some(Action::Rename(Keys::Keywords))),
+        [Value::True] => Ok(Some(Action::Rename(KeyConversion::Keywords))),
         // Every key can be read this way, whatever it holds: what is no name of a keyword stays a string.
-        [Value::Builtin(function)] if function.name == "keyword" => Ok(Some(Action::Rename(Keys::Keywords))),
+        [Value::Builtin(function)] if function.name == "keyword" => {
+            Ok(Some(Action::Rename(KeyConversion::Keywords)))
+        }
         [Value::Map(map)] if map.len() == 1 && map.iter().all(|(key, _)| is_option(key)) => {
             let mut function: Vec<Value> = map.iter().map(|(_, value)| value.clone()).collect();
             key_function(name, &mut function)

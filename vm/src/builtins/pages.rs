@@ -7,7 +7,7 @@ use super::text_pages;
 use super::tools::{PAGE, qualified};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, PAGING, portable};
-use crate::paging::{Next, Page, Parameters, Sent, is_list, next, pairs};
+use crate::paging::{NextPage, Page, PageArguments, Parameters, is_list, next, pairs};
 use crate::print;
 use crate::value::{Map, Str, Value, equal};
 use std::mem::take;
@@ -17,13 +17,13 @@ const OPTIONS: [&str; 4] = ["items", "next", "cursor", "max-pages"];
 
 /// The event that the frame waits for.
 #[derive(Clone, Copy)]
-enum Waiting {
+enum AwaitedEvent {
     Page,
     Items,
     Next,
 }
 
-portable!(enum Waiting { 0: Page, 1: Items, 2: Next });
+portable!(enum AwaitedEvent { 0: Page, 1: Items, 2: Next });
 
 /// Why the page that is waited for was asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) struct Pages {
     most: i64,
     out: Builder,
     page: Value,
-    waiting: Waiting,
+    waiting: AwaitedEvent,
     because: Because,
     /// The tool's parameters, as the host gives them with each page.
     parameters: Value,
@@ -122,7 +122,7 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         most: i64::MAX,
         out: Builder::new(),
         page: Value::Nil,
-        waiting: Waiting::Page,
+        waiting: AwaitedEvent::Page,
         because: Because::First,
         parameters: Value::Nil,
         path: Vec::new(),
@@ -203,7 +203,7 @@ impl Pages {
     /// Asks for the next page.
     fn call(&mut self) -> Flow {
         self.left -= 1;
-        self.waiting = Waiting::Page;
+        self.waiting = AwaitedEvent::Page;
         let args = Value::Map(self.args.clone());
         let call = match &self.request {
             Value::Map(request) => {
@@ -217,7 +217,12 @@ impl Pages {
     }
 
     /// The value that `function` reads from the page, or the call that has to be waited for.
-    fn read(&mut self, ctx: &mut Ctx<'_>, function: &Value, waiting: Waiting) -> Result<Result<Value, Flow>> {
+    fn read(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        function: &Value,
+        waiting: AwaitedEvent,
+    ) -> Result<Result<Value, Flow>> {
         match callee::call(ctx, function, callee::one(self.page.clone()))? {
             CallNow::Done(value) => Ok(Ok(value)),
             CallNow::NeedsFrame(args) => {
@@ -304,7 +309,7 @@ impl Pages {
         self.read_text()?;
         let value = take(&mut self.page);
         let parameters = Parameters::of_value(&self.parameters);
-        let sent = Sent::of_map(&self.args, &parameters);
+        let sent = PageArguments::of_map(&self.args, &parameters);
         if self.because == Because::First {
             self.from_start = !sent.chooses_a_place();
         }
@@ -318,8 +323,8 @@ impl Pages {
             self.total = Some(total);
         }
         match next(&page, count, &parameters, &sent, before) {
-            Next::End => self.finish(ctx),
-            Next::Page { arguments, is_probe, by_cursor, .. } => {
+            NextPage::End => self.finish(ctx),
+            NextPage::Page { arguments, is_probe, by_cursor, .. } => {
                 let because = match (by_cursor, is_probe) {
                     (true, _) => Because::Cursor,
                     (false, true) => Because::Probe,
@@ -327,11 +332,11 @@ impl Pages {
                 };
                 self.go_on(ctx, arguments, because)
             }
-            Next::Perhaps { arguments, is_probe, .. } => {
+            NextPage::Perhaps { arguments, is_probe, .. } => {
                 let because = if is_probe { Because::GuessedProbe } else { Because::Guess };
                 self.go_on(ctx, arguments, because)
             }
-            Next::Full { size } => {
+            NextPage::Full { size } => {
                 let text = format!(
                     "tool/pages of {:?}: the page is full ({size} items), and nothing says whether there are more",
                     self.name()
@@ -339,7 +344,7 @@ impl Pages {
                 ctx.note(Str::from(text));
                 self.finish(ctx)
             }
-            Next::Stuck { sign } => Err(fault(format_args!(
+            NextPage::Stuck { sign } => Err(fault(format_args!(
                 "the reply says that there is more ({sign}), and no argument of {:?} is known to get it; keys of the reply: {}; \
                  arguments: {}. {HELP}",
                 self.name(),
@@ -362,7 +367,7 @@ impl Pages {
                 Some(argument) => return self.ask(ctx, vec![(argument.clone(), cursor)]),
                 None => {
                     let parameters = Parameters::of_value(&self.parameters);
-                    let sent = Sent::of_map(&self.args, &parameters);
+                    let sent = PageArguments::of_map(&self.args, &parameters);
                     let key = match &self.next {
                         Some(Value::Vector(path)) => path.last(),
                         other => other.clone(),
@@ -444,7 +449,7 @@ impl Pages {
     /// Page one was the first page: page two is the next one.
     fn past_first(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
         let parameters = Parameters::of_value(&self.parameters);
-        let sent = Sent::of_map(&self.args, &parameters);
+        let sent = PageArguments::of_map(&self.args, &parameters);
         self.page = Value::Nil;
         let because = if self.because == Because::Probe { Because::Place } else { Because::Guess };
         match sent.next_page() {
@@ -524,7 +529,7 @@ impl NativeFrame for Pages {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         let Input::Value(value) = input else { return Ok(self.call()) };
         let items = match self.waiting {
-            Waiting::Page => {
+            AwaitedEvent::Page => {
                 let Value::Map(result) = &value else { return Ok(Flow::Return(value)) };
                 if !matches!(result.get_flexible(&Value::keyword("ok")), Some(Value::True)) {
                     let wrong = self.guessed_wrong(ctx, result);
@@ -536,21 +541,21 @@ impl NativeFrame for Pages {
                 }
                 match self.items.clone() {
                     None => self.usual_items()?,
-                    Some(reader) => match self.read(ctx, &reader, Waiting::Items)? {
+                    Some(reader) => match self.read(ctx, &reader, AwaitedEvent::Items)? {
                         Ok(items) => items,
                         Err(flow) => return Ok(flow),
                     },
                 }
             }
-            Waiting::Items => value,
-            Waiting::Next => return self.follow_read(ctx, value),
+            AwaitedEvent::Items => value,
+            AwaitedEvent::Next => return self.follow_read(ctx, value),
         };
         if !self.take_items(ctx, items)? {
             return self.past_first(ctx);
         }
         match self.next.clone() {
             None => self.follow_page(ctx),
-            Some(reader) => match self.read(ctx, &reader, Waiting::Next)? {
+            Some(reader) => match self.read(ctx, &reader, AwaitedEvent::Next)? {
                 Ok(next) => self.follow_read(ctx, next),
                 Err(flow) => Ok(flow),
             },

@@ -49,7 +49,7 @@ fn separate(text: &mut String) -> Result<()> {
 
 /// The end of the printed text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum TextEnd {
     /// A line end, which the log does not show: each of its entries is a line.
     Line,
     /// Nothing.
@@ -57,9 +57,9 @@ pub(super) enum End {
 }
 
 /// Adds an entry to the log, cut to its longest size; inside `with-out-str`, the whole text to the capture.
-pub(super) fn log(ctx: &mut Ctx<'_>, mut text: String, end: End) -> Result<Value> {
+pub(super) fn log(ctx: &mut Ctx<'_>, mut text: String, end: TextEnd) -> Result<Value> {
     if ctx.captures_prints() {
-        if end == End::Line {
+        if end == TextEnd::Line {
             grow_string(&mut text, 1)?;
             text.push('\n');
         }
@@ -113,25 +113,25 @@ fn line(mut line: String) -> Result<Value> {
 /// `(println & xs)`
 fn println(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let entry = human(args)?;
-    log(ctx, entry, End::Line)
+    log(ctx, entry, TextEnd::Line)
 }
 
 /// `(print & xs)`
 fn print_open(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let entry = human(args)?;
-    log(ctx, entry, End::Open)
+    log(ctx, entry, TextEnd::Open)
 }
 
 /// `(prn & xs)`
 fn prn(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let entry = readable(args)?;
-    log(ctx, entry, End::Line)
+    log(ctx, entry, TextEnd::Line)
 }
 
 /// `(pr & xs)`
 fn pr(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let entry = readable(args)?;
-    log(ctx, entry, End::Open)
+    log(ctx, entry, TextEnd::Open)
 }
 
 /// `(printf fmt & xs)`
@@ -141,7 +141,7 @@ fn printf(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         _ => return Err(Error::runtime("printf is not available; use (println (str …))")),
     };
     let entry = print::plain(&formatted)?;
-    log(ctx, entry, End::Open)
+    log(ctx, entry, TextEnd::Open)
 }
 
 /// `(flush)`

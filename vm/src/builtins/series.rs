@@ -7,7 +7,7 @@ use super::subset::{counting, grouping, while_true};
 use super::support::endless::{self, Endless};
 use super::support::{adding, callee, check, elements, sequence, transducer};
 use super::transducers::pipeline::{self, Output};
-use super::transducers::stage::Stage;
+use super::transducers::stage::PipelineStage;
 use super::transform::{filtering, mapping};
 use super::{FrameFn, SeriesFn, combine, generate};
 use crate::error::Result;
@@ -176,7 +176,7 @@ fn spliced(ctx: &mut Ctx<'_>, series: Value) -> Result<Flow> {
 
 /// The result for the elements after the first `count`.
 fn run(ctx: &mut Ctx<'_>, count: usize, series: &Value, output: Output) -> Result<Option<Flow>> {
-    let more = if count > 0 { vec![Stage::Drop(count)] } else { Vec::new() };
+    let more = if count > 0 { vec![PipelineStage::Drop(count)] } else { Vec::new() };
     pipeline::over(ctx, series, more, output).map(Some)
 }
 
@@ -197,7 +197,7 @@ fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
 
 /// The result of the function of this name for the first element.
 fn of_first(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Option<Flow>> {
-    let more = vec![Stage::Map(ctx.library().required(name))];
+    let more = vec![PipelineStage::Map(ctx.library().required(name))];
     pipeline::over(ctx, &args[0], more, Output::First(Value::Nil)).map(Some)
 }
 
@@ -258,7 +258,7 @@ fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
 fn realize(ctx: &mut Ctx<'_>, args: &mut [Value], result: Value) -> Result<Option<Flow>> {
     let [count, series] = args else { return Ok(Some(Flow::Return(result))) };
     let (true, Some(count)) = (series.is_endless(), check::count(count)) else { return Ok(None) };
-    let more = vec![Stage::Take(count.saturating_add(1))];
+    let more = vec![PipelineStage::Take(count.saturating_add(1))];
     pipeline::over(ctx, series, more, Output::Nothing(result)).map(Some)
 }
 
@@ -280,7 +280,7 @@ fn run_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
         return Ok(None);
     }
     check::callable("run!", 1, "callable", function)?;
-    let more = vec![Stage::Map(take(function))];
+    let more = vec![PipelineStage::Map(take(function))];
     pipeline::over(ctx, series, more, Output::Nothing(Value::Nil)).map(Some)
 }
 
@@ -361,7 +361,7 @@ fn beginning(ctx: &mut Ctx<'_>, series: &Value, count: usize) -> Result<Flow> {
     if count == 0 {
         return Ok(Flow::Return(Value::vector([])));
     }
-    pipeline::over(ctx, series, vec![Stage::Take(count)], pipeline::vector_of(count)?)
+    pipeline::over(ctx, series, vec![PipelineStage::Take(count)], pipeline::vector_of(count)?)
 }
 
 /// `(take-while p s)`
@@ -370,7 +370,7 @@ fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     if !(series.is_endless() && predicate.is_callable()) {
         return Ok(None);
     }
-    let more = vec![Stage::TakeWhile(take(predicate))];
+    let more = vec![PipelineStage::TakeWhile(take(predicate))];
     pipeline::over(ctx, series, more, pipeline::vector_of(0)?).map(Some)
 }
 

@@ -2,8 +2,8 @@
 
 use super::nodes::NodeKind;
 use crate::value::{
-    Captures, Closure, Combinator, Contents, Cursor, Field, Map, MapIter, Pieces, Set, SetIter, Shape, Str,
-    Uniform, Value, Vector, VectorIter,
+    Captures, Closure, Combinator, Contents, Cursor, Map, MapIter, Pieces, RowField, Set, SetIter, Shape,
+    Str, Uniform, Value, Vector, VectorIter,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -42,7 +42,7 @@ impl Met {
 }
 
 /// A value some of whose children are still to be written.
-pub(super) enum Open {
+pub(super) enum OpenValue {
     Flat {
         vector: Vector,
         at: usize,
@@ -72,7 +72,7 @@ pub(super) enum Open {
     Row {
         _row: Map,
         shape: Option<Rc<Shape>>,
-        fields: std::vec::IntoIter<Field>,
+        fields: std::vec::IntoIter<RowField>,
     },
     TreeMap {
         entries: MapIter,
@@ -107,10 +107,10 @@ pub(super) enum Open {
     },
 }
 
-impl Open {
-    pub(super) fn vector(vector: Vector) -> Open {
+impl OpenValue {
+    pub(super) fn vector(vector: Vector) -> OpenValue {
         if vector.as_flat().is_some() {
-            return Open::Flat { vector, at: 0 };
+            return OpenValue::Flat { vector, at: 0 };
         }
         match vector.pieces() {
             Some(pieces) => {
@@ -118,34 +118,38 @@ impl Open {
                     Uniform::Repeat(value) => Some(value.clone()),
                     Uniform::Run(..) => None,
                 };
-                Open::Pieces { pieces, repeated, items: vector.into_iter(), piece: 0, taken: 0 }
+                OpenValue::Pieces { pieces, repeated, items: vector.into_iter(), piece: 0, taken: 0 }
             }
-            None => Open::Long(vector.into_iter()),
+            None => OpenValue::Long(vector.into_iter()),
         }
     }
 
-    pub(super) fn map(map: Map) -> Open {
+    pub(super) fn map(map: Map) -> OpenValue {
         let (shape, fields) = match map.contents() {
             Contents::Small(shape, _) | Contents::Watched(shape, ..) => (Some(shape.clone()), None),
             Contents::Row(shape, fields) => (Some(shape.clone()), Some(fields.into_iter())),
             Contents::Tree => (None, None),
         };
         match (shape, fields) {
-            (None, _) => Open::TreeMap { entries: map.into_iter(), value: None },
-            (shape, None) => Open::Small { map, shape, at: 0 },
-            (shape, Some(fields)) => Open::Row { _row: map, shape, fields },
+            (None, _) => OpenValue::TreeMap { entries: map.into_iter(), value: None },
+            (shape, None) => OpenValue::Small { map, shape, at: 0 },
+            (shape, Some(fields)) => OpenValue::Row { _row: map, shape, fields },
         }
     }
 
-    pub(super) fn set(set: Set) -> Open {
+    pub(super) fn set(set: Set) -> OpenValue {
         let shape = match set.contents() {
             Contents::Small(shape, _) => Some(shape.clone()),
             _ => None,
         };
-        if shape.is_some() { Open::SmallSet { _set: set, shape } } else { Open::TreeSet(set.into_iter()) }
+        if shape.is_some() {
+            OpenValue::SmallSet { _set: set, shape }
+        } else {
+            OpenValue::TreeSet(set.into_iter())
+        }
     }
 
-    pub(super) fn cursor(cursor: Rc<RefCell<Cursor>>) -> Open {
+    pub(super) fn cursor(cursor: Rc<RefCell<Cursor>>) -> OpenValue {
         let (collection, taken) = match &*cursor.borrow() {
             Cursor::Vector(iter) => {
                 let (vector, taken) = iter.taken();
@@ -160,22 +164,22 @@ impl Open {
                 (Value::Set(set), taken)
             }
         };
-        Open::Cursor { _cursor: cursor, collection: Some(collection), taken }
+        OpenValue::Cursor { _cursor: cursor, collection: Some(collection), taken }
     }
 
     /// The next child, in the node's order.
     pub(super) fn next(&mut self) -> Option<Met> {
         match self {
-            Open::Flat { vector, at } => {
+            OpenValue::Flat { vector, at } => {
                 *at += 1;
                 vector.as_flat()?.get(*at - 1).map(Met::held)
             }
-            Open::Long(items) => items.next().map(Met::of_tree),
-            Open::List { items, .. } => {
+            OpenValue::Long(items) => items.next().map(Met::of_tree),
+            OpenValue::List { items, .. } => {
                 let items = Child::Value(Value::Vector(items.take()?));
                 Some(Met { child: items, once: false })
             }
-            Open::Pieces { pieces, repeated, items, piece, taken } => {
+            OpenValue::Pieces { pieces, repeated, items, piece, taken } => {
                 if let Some(value) = repeated.take() {
                     return Some(Met::of_tree(value));
                 }
@@ -187,11 +191,11 @@ impl Open {
                 *taken += 1;
                 items.nth(skipped).map(Met::of_tree)
             }
-            Open::Shape { shape, at } => {
+            OpenValue::Shape { shape, at } => {
                 *at += 1;
                 shape.keys().get(*at - 1).map(Met::held)
             }
-            Open::Small { map, shape, at } => {
+            OpenValue::Small { map, shape, at } => {
                 if let Some(shape) = shape.take() {
                     return Some(Met::shape(shape));
                 }
@@ -203,16 +207,16 @@ impl Open {
                     _ => None,
                 }
             }
-            Open::Row { shape, fields, .. } => {
+            OpenValue::Row { shape, fields, .. } => {
                 if let Some(shape) = shape.take() {
                     return Some(Met::shape(shape));
                 }
                 Some(match fields.next()? {
-                    Field::Read(value) => Met::of_tree(value),
-                    Field::Text(value) => Met { child: Child::Made(value), once: true },
+                    RowField::Read(value) => Met::of_tree(value),
+                    RowField::Text(value) => Met { child: Child::Made(value), once: true },
                 })
             }
-            Open::TreeMap { entries, value } => {
+            OpenValue::TreeMap { entries, value } => {
                 if let Some(value) = value.take() {
                     return Some(Met::of_tree(value));
                 }
@@ -220,21 +224,23 @@ impl Open {
                 *value = Some(its);
                 Some(Met::of_tree(key))
             }
-            Open::SmallSet { shape, .. } => shape.take().map(Met::shape),
-            Open::TreeSet(elements) => elements.next().map(Met::of_tree),
-            Open::Closure { captures, .. } => {
+            OpenValue::SmallSet { shape, .. } => shape.take().map(Met::shape),
+            OpenValue::TreeSet(elements) => elements.next().map(Met::of_tree),
+            OpenValue::Closure { captures, .. } => {
                 captures.take().map(|captures| Met { child: Child::Captures(captures), once: false })
             }
-            Open::Captures { captures, at } => {
+            OpenValue::Captures { captures, at } => {
                 *at += 1;
                 captures.values().get(*at - 1).map(Met::held)
             }
-            Open::Combinator { combinator, at } => {
+            OpenValue::Combinator { combinator, at } => {
                 *at += 1;
                 combinator.parts.get(*at - 1).map(Met::held)
             }
-            Open::Named { text, .. } => text.take().map(|text| Met { child: Child::Text(text), once: false }),
-            Open::Cursor { collection, .. } => collection.take().map(Met::of_tree),
+            OpenValue::Named { text, .. } => {
+                text.take().map(|text| Met { child: Child::Text(text), once: false })
+            }
+            OpenValue::Cursor { collection, .. } => collection.take().map(Met::of_tree),
         }
     }
 }

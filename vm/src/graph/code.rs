@@ -1,6 +1,6 @@
 //! Compiled code as bytes, to tell whether a text came to the same code again.
 
-use super::{Bounds, Encoder, Unwritten, Writer};
+use super::{Bounds, Encoder, Unwritten, WireWriter};
 use crate::code::{LANGUAGE_VERSION, Program};
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub fn write_code(program: &Program, sink: &mut dyn FnMut(&[u8])) -> Result<(), 
         text.clear();
         charged
     };
-    let mut places = Writer::new();
+    let mut places = WireWriter::new();
     let shown = write!(
         text,
         "{:?} {:?} {:?} {}",
@@ -61,7 +61,7 @@ pub fn write_code(program: &Program, sink: &mut dyn FnMut(&[u8])) -> Result<(), 
         debug_assert!(shown.is_ok(), "a string takes any text");
         flush(&mut text)?;
     }
-    let mut table = Writer::new();
+    let mut table = WireWriter::new();
     constants.finish().write(&mut table);
     sink(&table.into_bytes());
     sink(&places.into_bytes());

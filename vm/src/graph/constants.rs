@@ -3,7 +3,7 @@
 //! So a value that a program has from its text takes no more memory than before, and is the very allocation that its code
 //! compares with.
 
-use super::children::{Child, Met, Open};
+use super::children::{Child, Met, OpenValue};
 use crate::code::Program;
 use crate::error::Result;
 use crate::meter;
@@ -16,7 +16,7 @@ const PARTS_A_LOOK: usize = 64;
 
 /// An allocation that constants consist of.
 #[derive(Clone)]
-pub(super) enum Part {
+pub(super) enum ConstantAllocation {
     Value(Value),
     Shape(Rc<Shape>),
 }
@@ -24,7 +24,7 @@ pub(super) enum Part {
 /// All allocations that the constants of a program consist of, in the order in which they are met.
 #[derive(Default)]
 pub(super) struct Constants {
-    parts: Vec<Part>,
+    parts: Vec<ConstantAllocation>,
     /// The number of each, by address.
     numbers: AHashMap<usize, u32>,
 }
@@ -46,7 +46,7 @@ impl Constants {
     }
 
     /// The part with a number.
-    pub(super) fn part(&self, number: u32) -> Option<&Part> {
+    pub(super) fn part(&self, number: u32) -> Option<&ConstantAllocation> {
         self.parts.get(number as usize)
     }
 
@@ -63,18 +63,18 @@ impl Constants {
     }
 
     /// Numbers a part that has not been met, and says how to go through it if it has parts of its own.
-    fn meet(&mut self, Met { child, .. }: Met) -> Result<Option<Open>> {
+    fn meet(&mut self, Met { child, .. }: Met) -> Result<Option<OpenValue>> {
         let (address, part, open) = match child {
             Child::Shape(shape) => {
-                let open = Open::Shape { shape: shape.clone(), at: 0 };
-                (Rc::as_ptr(&shape).addr(), Part::Shape(shape), Some(open))
+                let open = OpenValue::Shape { shape: shape.clone(), at: 0 };
+                (Rc::as_ptr(&shape).addr(), ConstantAllocation::Shape(shape), Some(open))
             }
             Child::Value(value) => {
                 let Some(allocation) = value.allocation() else { return Ok(None) };
                 let open = match &value {
-                    Value::Vector(vector) => Some(Open::vector(vector.clone())),
-                    Value::Map(map) => Some(Open::map(map.clone())),
-                    Value::Set(set) => Some(Open::set(set.clone())),
+                    Value::Vector(vector) => Some(OpenValue::vector(vector.clone())),
+                    Value::Map(map) => Some(OpenValue::map(map.clone())),
+                    Value::Set(set) => Some(OpenValue::set(set.clone())),
                     // A list or a queue has its elements in common with a vector, and is told by it.
                     Value::List(items) | Value::Queue(items) => {
                         let items = Child::Value(Value::Vector(items.clone()));
@@ -87,7 +87,7 @@ impl Constants {
                     }
                     _ => None,
                 };
-                (allocation.address, Part::Value(value), open)
+                (allocation.address, ConstantAllocation::Value(value), open)
             }
             Child::Text(text) => {
                 return self.meet(Met { child: Child::Value(Value::Str(text)), once: false });
@@ -101,7 +101,7 @@ impl Constants {
         self.numbers.insert(address, self.parts.len() as u32);
         self.parts.push(part);
         if self.parts.len().is_multiple_of(PARTS_A_LOOK) {
-            meter::reserve(self.parts.len() * 2 * size_of::<Part>())?;
+            meter::reserve(self.parts.len() * 2 * size_of::<ConstantAllocation>())?;
             meter::charge_steps(PARTS_A_LOOK as u64)?;
         }
         Ok(open)

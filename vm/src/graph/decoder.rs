@@ -1,11 +1,11 @@
 //! Bytes to values.
 
-use super::constants::{Constants, Part};
+use super::constants::{ConstantAllocation, Constants};
 use super::nodes::{COMBINATORS, NodeKind, reason};
-use super::{BYTES_A_STEP, Bounds, Place, Reader, Told, Unread};
+use super::{BYTES_A_STEP, Bounds, GraphRef, GraphRefKind, Unread, WireReader};
 use crate::code::{DefInfo, Module};
 use crate::error::{Error, NilArguments, Position};
-use crate::meter::{self, Held};
+use crate::meter::{self, MemoryCharge};
 use crate::number::MAX_INTEGER_BITS;
 use crate::value::{
     Blob, Captures, Closure, Combinator, Cursor, Keyword, Map, Pieces, Regex, ReplyWatch, Set, Shape, Str,
@@ -42,13 +42,13 @@ pub trait Origins {
 
 /// A graph that was read.
 pub struct Graph {
-    nodes: Vec<Node>,
+    nodes: Vec<DecodedNode>,
     /// Charges the table itself; values charge themselves.
-    held: Held,
+    held: MemoryCharge,
 }
 
 /// The content of a node.
-enum Node {
+enum DecodedNode {
     Value(Value),
     /// The state of a `for` level, which no collection has in it.
     Cursor(Rc<RefCell<Cursor>>),
@@ -64,7 +64,7 @@ enum Node {
 ///
 /// # Errors
 /// The bytes are none of an encoder within `bounds`, or the account is at its limits.
-pub fn decode(reader: &mut Reader<'_>, bounds: Bounds, origins: &dyn Origins) -> Result<Graph, Unread> {
+pub fn decode(reader: &mut WireReader<'_>, bounds: Bounds, origins: &dyn Origins) -> Result<Graph, Unread> {
     decode_marked(reader, bounds, origins, 0).map(|(graph, _)| graph)
 }
 
@@ -73,7 +73,7 @@ pub fn decode(reader: &mut Reader<'_>, bounds: Bounds, origins: &dyn Origins) ->
 /// # Errors
 /// As [`decode`]; also if there are not as many nodes.
 pub(crate) fn decode_marked(
-    reader: &mut Reader<'_>,
+    reader: &mut WireReader<'_>,
     bounds: Bounds,
     origins: &dyn Origins,
     marked: u32,
@@ -89,7 +89,7 @@ pub(crate) fn decode_marked(
     }
     let mut table = Table {
         nodes: Vec::new(),
-        held: Held::default(),
+        held: MemoryCharge::default(),
         reader: reader.clone(),
         origins,
         constants: AHashMap::new(),
@@ -122,7 +122,7 @@ impl Graph {
     ///
     /// # Errors
     /// There is none, or it is one that no program sees.
-    pub fn value(&self, place: Place) -> Result<Value, Unread> {
+    pub fn value(&self, place: GraphRef) -> Result<Value, Unread> {
         value(&self.nodes, place)
     }
 
@@ -130,10 +130,12 @@ impl Graph {
     ///
     /// # Errors
     /// There is none.
-    pub fn slot(&self, place: Place) -> Result<Value, Unread> {
+    pub fn slot(&self, place: GraphRef) -> Result<Value, Unread> {
         match place.told() {
-            Told::Node(number) if matches!(find(&self.nodes, number), Some(Node::Cursor(_))) => {
-                let Some(Node::Cursor(cursor)) = find(&self.nodes, number) else {
+            GraphRefKind::Node(number)
+                if matches!(find(&self.nodes, number), Some(DecodedNode::Cursor(_))) =>
+            {
+                let Some(DecodedNode::Cursor(cursor)) = find(&self.nodes, number) else {
                     unreachable!("just found")
                 };
                 Ok(Value::Cursor(cursor.clone()))
@@ -146,9 +148,9 @@ impl Graph {
     ///
     /// # Errors
     /// There are none.
-    pub fn captures(&self, place: Place) -> Result<Rc<Captures>, Unread> {
+    pub fn captures(&self, place: GraphRef) -> Result<Rc<Captures>, Unread> {
         match node(&self.nodes, place) {
-            Some(Node::Captures(captures)) => Ok(captures.clone()),
+            Some(DecodedNode::Captures(captures)) => Ok(captures.clone()),
             _ => Err(Unread::Invalid("captures")),
         }
     }
@@ -157,9 +159,9 @@ impl Graph {
     ///
     /// # Errors
     /// There is none.
-    pub fn info(&self, place: Place) -> Result<Rc<DefInfo>, Unread> {
+    pub fn info(&self, place: GraphRef) -> Result<Rc<DefInfo>, Unread> {
         match node(&self.nodes, place) {
-            Some(Node::Info(info)) => Ok(info.clone()),
+            Some(DecodedNode::Info(info)) => Ok(info.clone()),
             _ => Err(Unread::Invalid("definition")),
         }
     }
@@ -168,33 +170,33 @@ impl Graph {
     ///
     /// # Errors
     /// There is none.
-    pub fn error(&self, place: Place) -> Result<Error, Unread> {
+    pub fn error(&self, place: GraphRef) -> Result<Error, Unread> {
         match node(&self.nodes, place) {
-            Some(Node::Error(error)) => Ok(error.clone()),
+            Some(DecodedNode::Error(error)) => Ok(error.clone()),
             _ => Err(Unread::Invalid("error")),
         }
     }
 }
 
-fn find(nodes: &[Node], number: u64) -> Option<&Node> {
+fn find(nodes: &[DecodedNode], number: u64) -> Option<&DecodedNode> {
     nodes.get(usize::try_from(number).ok()?)
 }
 
-fn node(nodes: &[Node], place: Place) -> Option<&Node> {
+fn node(nodes: &[DecodedNode], place: GraphRef) -> Option<&DecodedNode> {
     match place.told() {
-        Told::Node(number) => find(nodes, number),
+        GraphRefKind::Node(number) => find(nodes, number),
         _ => None,
     }
 }
 
-fn value(nodes: &[Node], place: Place) -> Result<Value, Unread> {
+fn value(nodes: &[DecodedNode], place: GraphRef) -> Result<Value, Unread> {
     Ok(match place.told() {
-        Told::Nil => Value::Nil,
-        Told::False => Value::False,
-        Told::True => Value::True,
-        Told::Int(n) => Value::Int(n),
-        Told::Node(number) => match find(nodes, number) {
-            Some(Node::Value(value)) => value.clone(),
+        GraphRefKind::Nil => Value::Nil,
+        GraphRefKind::False => Value::False,
+        GraphRefKind::True => Value::True,
+        GraphRefKind::Int(n) => Value::Int(n),
+        GraphRefKind::Node(number) => match find(nodes, number) {
+            Some(DecodedNode::Value(value)) => value.clone(),
             _ => return Err(Unread::Invalid("value")),
         },
     })
@@ -202,19 +204,19 @@ fn value(nodes: &[Node], place: Place) -> Result<Value, Unread> {
 
 /// The nodes that have been read.
 struct Table<'a, 'b> {
-    nodes: Vec<Node>,
-    held: Held,
-    reader: Reader<'a>,
+    nodes: Vec<DecodedNode>,
+    held: MemoryCharge,
+    reader: WireReader<'a>,
     origins: &'b dyn Origins,
     /// The parts of constants, by the number of their program.
     constants: AHashMap<u32, Constants>,
 }
 
 impl<'a> Table<'a, '_> {
-    fn push(&mut self, node: Node) -> Result<(), Unread> {
+    fn push(&mut self, node: DecodedNode) -> Result<(), Unread> {
         if self.nodes.len() == self.nodes.capacity() {
             let more = (self.nodes.len() / 2).max(16);
-            self.held.resize((self.nodes.len() + more) * size_of::<Node>())?;
+            self.held.resize((self.nodes.len() + more) * size_of::<DecodedNode>())?;
             self.nodes.reserve_exact(more);
         }
         self.nodes.push(node);
@@ -222,12 +224,12 @@ impl<'a> Table<'a, '_> {
     }
 
     /// Reads the next node.
-    fn node(&mut self) -> Result<Node, Unread> {
+    fn node(&mut self) -> Result<DecodedNode, Unread> {
         let kind = NodeKind::of(self.reader.byte()?).ok_or(Unread::Invalid("kind of node"))?;
-        Ok(Node::Value(match kind {
+        Ok(DecodedNode::Value(match kind {
             NodeKind::Int => {
                 let n = self.reader.signed()?;
-                if Place::int(n).is_some() {
+                if GraphRef::int(n).is_some() {
                     return Err(Unread::Invalid("integer"));
                 }
                 Value::Int(n)
@@ -266,14 +268,14 @@ impl<'a> Table<'a, '_> {
             }
             NodeKind::LongVector => self.long_vector()?,
             NodeKind::List => match self.numbered()? {
-                Node::Value(Value::Vector(items)) => Value::List(items.clone()),
+                DecodedNode::Value(Value::Vector(items)) => Value::List(items.clone()),
                 _ => return Err(Unread::Invalid("list")),
             },
             NodeKind::Queue => match self.numbered()? {
-                Node::Value(Value::Vector(items)) => Value::Queue(items.clone()),
+                DecodedNode::Value(Value::Vector(items)) => Value::Queue(items.clone()),
                 _ => return Err(Unread::Invalid("queue")),
             },
-            NodeKind::Shape => return self.shape().map(Node::Shape),
+            NodeKind::Shape => return self.shape().map(DecodedNode::Shape),
             NodeKind::ShapedMap => Value::Map(self.shaped_map()?),
             NodeKind::WatchedMap => {
                 let map = self.shaped_map()?;
@@ -294,7 +296,7 @@ impl<'a> Table<'a, '_> {
                 for _ in 0..count {
                     values.push(self.value()?);
                 }
-                return Ok(Node::Captures(Captures::new(values)));
+                return Ok(DecodedNode::Captures(Captures::new(values)));
             }
             NodeKind::Combinator => self.combinator()?,
             NodeKind::Date => {
@@ -323,10 +325,10 @@ impl<'a> Table<'a, '_> {
             NodeKind::InfoOfProgram => {
                 let module = self.module()?;
                 let index = self.reader.index(module.program.defs.len(), "definition")?;
-                return Ok(Node::Info(module.program.defs[index].clone()));
+                return Ok(DecodedNode::Info(module.program.defs[index].clone()));
             }
             NodeKind::Info => return self.info(),
-            NodeKind::Error => return self.error().map(Node::Error),
+            NodeKind::Error => return self.error().map(DecodedNode::Error),
             NodeKind::Blob => {
                 let (kind, mime_type) = (self.reader.text()?, self.reader.text()?);
                 let (uri, base64) = (self.reader.text()?, self.reader.text()?);
@@ -366,26 +368,26 @@ impl<'a> Table<'a, '_> {
     }
 
     /// The node with the number that comes next.
-    fn numbered(&mut self) -> Result<&Node, Unread> {
+    fn numbered(&mut self) -> Result<&DecodedNode, Unread> {
         let index = self.reader.index(self.nodes.len(), "number of a node")?;
         Ok(&self.nodes[index])
     }
 
     fn string(&mut self) -> Result<Str, Unread> {
         match self.numbered()? {
-            Node::Value(Value::Str(text)) => Ok(text.clone()),
+            DecodedNode::Value(Value::Str(text)) => Ok(text.clone()),
             _ => Err(Unread::Invalid("name")),
         }
     }
 
     fn shape_at(&mut self) -> Result<Rc<Shape>, Unread> {
         match self.numbered()? {
-            Node::Shape(shape) => Ok(shape.clone()),
+            DecodedNode::Shape(shape) => Ok(shape.clone()),
             _ => Err(Unread::Invalid("shape")),
         }
     }
 
-    fn constant(&mut self) -> Result<Node, Unread> {
+    fn constant(&mut self) -> Result<DecodedNode, Unread> {
         let (program, number) = (self.reader.unsigned_32()?, self.reader.unsigned_32()?);
         let module = self.origins.module(program).ok_or(Unread::Invalid("program"))?;
         let constants = match self.constants.entry(program) {
@@ -393,8 +395,8 @@ impl<'a> Table<'a, '_> {
             Entry::Vacant(unknown) => unknown.insert(Constants::of(&module.program)?),
         };
         match constants.part(number) {
-            Some(Part::Value(value)) => Ok(Node::Value(value.clone())),
-            Some(Part::Shape(shape)) => Ok(Node::Shape(shape.clone())),
+            Some(ConstantAllocation::Value(value)) => Ok(DecodedNode::Value(value.clone())),
+            Some(ConstantAllocation::Shape(shape)) => Ok(DecodedNode::Shape(shape.clone())),
             None => Err(Unread::Invalid("constant")),
         }
     }
@@ -507,7 +509,9 @@ impl<'a> Table<'a, '_> {
     fn closure(&mut self) -> Result<Value, Unread> {
         let module = self.module()?;
         let index = self.reader.index(module.program.functions.len(), "function")?;
-        let Node::Captures(captures) = self.numbered()? else { return Err(Unread::Invalid("captures")) };
+        let DecodedNode::Captures(captures) = self.numbered()? else {
+            return Err(Unread::Invalid("captures"));
+        };
         let captures = captures.clone();
         // The code has been made for as many.
         if captures.values().len() < module.program.functions[index].captures.len() {
@@ -536,7 +540,7 @@ impl<'a> Table<'a, '_> {
         Ok(Value::Combinator(combinator))
     }
 
-    fn cursor(&mut self) -> Result<Node, Unread> {
+    fn cursor(&mut self) -> Result<DecodedNode, Unread> {
         let collection = self.value()?;
         let taken = usize::try_from(self.reader.unsigned()?).map_err(|_| Unread::Invalid("cursor"))?;
         let invalid = Unread::Invalid("cursor");
@@ -550,7 +554,7 @@ impl<'a> Table<'a, '_> {
             return Err(invalid);
         }
         cursor.skip(taken);
-        Ok(Node::Cursor(Rc::new(RefCell::new(cursor))))
+        Ok(DecodedNode::Cursor(Rc::new(RefCell::new(cursor))))
     }
 
     fn flag(&mut self) -> Result<bool, Unread> {
@@ -565,7 +569,7 @@ impl<'a> Table<'a, '_> {
         if self.flag()? { self.reserved_text().map(Some) } else { Ok(None) }
     }
 
-    fn info(&mut self) -> Result<Node, Unread> {
+    fn info(&mut self) -> Result<DecodedNode, Unread> {
         let doc = self.optional_text()?.map(Rc::from);
         let count = self.reader.count()?;
         meter::reserve(count * size_of::<Rc<str>>())?;
@@ -574,7 +578,7 @@ impl<'a> Table<'a, '_> {
             parameters.push(Rc::from(self.reserved_text()?));
         }
         let source = Rc::from(self.reserved_text()?);
-        Ok(Node::Info(Rc::new(DefInfo { doc, parameters, source })))
+        Ok(DecodedNode::Info(Rc::new(DefInfo { doc, parameters, source })))
     }
 
     fn error(&mut self) -> Result<Error, Unread> {

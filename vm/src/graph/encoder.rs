@@ -1,12 +1,12 @@
 //! Values to bytes.
 
-use super::children::{Child, Met, Open};
+use super::children::{Child, Met, OpenValue};
 use super::constants::Constants;
 use super::nodes::NodeKind;
-use super::{BYTES_A_STEP, Bounds, Place, Unwritten, Writer};
+use super::{BYTES_A_STEP, Bounds, GraphRef, Unwritten, WireWriter};
 use crate::code::{DefInfo, Program};
 use crate::error::{Error, Position};
-use crate::meter::{self, Held};
+use crate::meter::{self, MemoryCharge};
 use crate::value::{
     Big, Blob, BuiltinHandle, BuiltinId, Captures, Contents, ReplyWatch, Str, Temporal, Uniform, Value,
 };
@@ -28,7 +28,7 @@ pub struct Encoder {
     bounds: Bounds,
     keeps_watches: bool,
     tells_constants: bool,
-    table: Writer,
+    table: WireWriter,
     nodes: u32,
     /// Numbers of the nodes of allocations that may be met again, by address.
     known: AHashMap<usize, u32>,
@@ -42,24 +42,24 @@ pub struct Encoder {
     watches: Vec<Rc<ReplyWatch>>,
     /// Short texts that were made of rows last.
     shared: Vec<Option<(Str, u32)>>,
-    kept: Vec<Kept>,
-    levels: Vec<Level>,
+    kept: Vec<PinnedValue>,
+    levels: Vec<PartialNode>,
     /// Places of the children of all levels.
-    places: Vec<Place>,
-    held: Held,
+    places: Vec<GraphRef>,
+    held: MemoryCharge,
 }
 
 /// A value that must keep its address.
 #[expect(dead_code, reason = "held, not read")]
-enum Kept {
+enum PinnedValue {
     Value(Value),
     Captures(Rc<Captures>),
     Info(Rc<DefInfo>),
 }
 
 /// A node some of whose children are written.
-struct Level {
-    open: Open,
+struct PartialNode {
+    open: OpenValue,
     /// Where its children's places begin.
     base: usize,
     /// The address under which the node will be known, if it may be met again.
@@ -79,7 +79,7 @@ pub struct Encoded {
 
 impl Encoded {
     /// Writes the table, as [`decode`](super::decode) reads it.
-    pub fn write(&self, to: &mut Writer) {
+    pub fn write(&self, to: &mut WireWriter) {
         to.unsigned(u64::from(self.nodes));
         to.raw(&self.table);
     }
@@ -97,8 +97,8 @@ impl Encoded {
 
 /// The result of visiting a child.
 enum Look {
-    Told(Place),
-    Enter(Open, Option<usize>),
+    Told(GraphRef),
+    Enter(OpenValue, Option<usize>),
 }
 
 impl Encoder {
@@ -108,7 +108,7 @@ impl Encoder {
             bounds,
             keeps_watches: false,
             tells_constants: false,
-            table: Writer::new(),
+            table: WireWriter::new(),
             nodes: 0,
             known: AHashMap::new(),
             builtins: AHashMap::new(),
@@ -121,7 +121,7 @@ impl Encoder {
             kept: Vec::new(),
             levels: Vec::new(),
             places: Vec::new(),
-            held: Held::default(),
+            held: MemoryCharge::default(),
         }
     }
 
@@ -143,9 +143,9 @@ impl Encoder {
     ///
     /// # Errors
     /// The graph gets too large, or the account is at its limits. The encoder is of no use then.
-    pub fn value(&mut self, value: &Value) -> Result<Place, Unwritten> {
+    pub fn value(&mut self, value: &Value) -> Result<GraphRef, Unwritten> {
         if value.allocation().is_some() {
-            self.kept.push(Kept::Value(value.clone()));
+            self.kept.push(PinnedValue::Value(value.clone()));
         }
         self.write(Met { child: Child::Value(value.clone()), once: false })
     }
@@ -154,8 +154,8 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`value`](Encoder::value).
-    pub fn captures(&mut self, captures: &Rc<Captures>) -> Result<Place, Unwritten> {
-        self.kept.push(Kept::Captures(captures.clone()));
+    pub fn captures(&mut self, captures: &Rc<Captures>) -> Result<GraphRef, Unwritten> {
+        self.kept.push(PinnedValue::Captures(captures.clone()));
         self.write(Met { child: Child::Captures(captures.clone()), once: false })
     }
 
@@ -164,10 +164,10 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`value`](Encoder::value).
-    pub fn info(&mut self, info: &Rc<DefInfo>) -> Result<Place, Unwritten> {
+    pub fn info(&mut self, info: &Rc<DefInfo>) -> Result<GraphRef, Unwritten> {
         let address = Rc::as_ptr(info).addr();
         if let Some(number) = self.known.get(&address) {
-            return Ok(Place::node(*number));
+            return Ok(GraphRef::node(*number));
         }
         let before = self.table.len();
         match self.infos.get(&address).copied() {
@@ -177,7 +177,7 @@ impl Encoder {
                 self.table.unsigned(u64::from(index));
             }
             None => {
-                self.kept.push(Kept::Info(info.clone()));
+                self.kept.push(PinnedValue::Info(info.clone()));
                 self.kind(NodeKind::Info);
                 self.optional_text(info.doc.as_deref());
                 self.table.count(info.parameters.len());
@@ -192,7 +192,7 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`value`](Encoder::value).
-    pub fn error(&mut self, error: &Error) -> Result<Place, Unwritten> {
+    pub fn error(&mut self, error: &Error) -> Result<GraphRef, Unwritten> {
         let payload = error.payload().map(|payload| self.value(payload)).transpose()?;
         let before = self.table.len();
         self.kind(NodeKind::Error);
@@ -249,7 +249,7 @@ impl Encoder {
     }
 
     /// Writes a node that refers to the constant at `address`, if there is one.
-    fn constant(&mut self, address: usize) -> Result<Option<Place>, Unwritten> {
+    fn constant(&mut self, address: usize) -> Result<Option<GraphRef>, Unwritten> {
         let Some((program, number)) = self.constants.get(&address).copied() else { return Ok(None) };
         let before = self.table.len();
         self.kind(NodeKind::Constant);
@@ -279,15 +279,15 @@ impl Encoder {
         Encoded { nodes, table: table.into_bytes(), programs, watches }
     }
 
-    fn write(&mut self, met: Met) -> Result<Place, Unwritten> {
+    fn write(&mut self, met: Met) -> Result<GraphRef, Unwritten> {
         let (open, address) = match self.look(met)? {
             Look::Told(place) => return Ok(place),
             Look::Enter(open, address) => (open, address),
         };
         debug_assert!(self.levels.is_empty() && self.places.is_empty());
-        self.levels.push(Level { open, base: 0, address });
+        self.levels.push(PartialNode { open, base: 0, address });
         loop {
-            let Some(top) = self.levels.last_mut() else { return Ok(Place::NIL) };
+            let Some(top) = self.levels.last_mut() else { return Ok(GraphRef::NIL) };
             let Some(met) = top.open.next() else {
                 let place = self.close()?;
                 if self.levels.is_empty() {
@@ -300,13 +300,13 @@ impl Encoder {
                 Look::Told(place) => self.child_is_at(place)?,
                 Look::Enter(open, address) => {
                     let base = self.places.len();
-                    self.levels.push(Level { open, base, address });
+                    self.levels.push(PartialNode { open, base, address });
                 }
             }
         }
     }
 
-    fn child_is_at(&mut self, place: Place) -> Result<(), Unwritten> {
+    fn child_is_at(&mut self, place: GraphRef) -> Result<(), Unwritten> {
         self.places.push(place);
         // Each place is a byte at least.
         if self.places.len() > self.bounds.bytes {
@@ -336,18 +336,18 @@ impl Encoder {
             Child::Shape(shape) => {
                 let address = Rc::as_ptr(&shape).addr();
                 if let Some(number) = self.known.get(&address) {
-                    return Ok(Look::Told(Place::node(*number)));
+                    return Ok(Look::Told(GraphRef::node(*number)));
                 }
                 Ok(match self.constant(address)? {
                     Some(place) => Look::Told(place),
-                    None => Look::Enter(Open::Shape { shape, at: 0 }, Some(address)),
+                    None => Look::Enter(OpenValue::Shape { shape, at: 0 }, Some(address)),
                 })
             }
             Child::Captures(captures) => {
                 let address = Rc::as_ptr(&captures).addr();
                 Ok(match self.known.get(&address) {
-                    Some(number) => Look::Told(Place::node(*number)),
-                    None => Look::Enter(Open::Captures { captures, at: 0 }, Some(address)),
+                    Some(number) => Look::Told(GraphRef::node(*number)),
+                    None => Look::Enter(OpenValue::Captures { captures, at: 0 }, Some(address)),
                 })
             }
         }
@@ -360,11 +360,11 @@ impl Encoder {
         again: bool,
     ) -> Result<Look, Unwritten> {
         let value = match value {
-            Value::Nil => return Ok(Look::Told(Place::NIL)),
-            Value::False => return Ok(Look::Told(Place::FALSE)),
-            Value::True => return Ok(Look::Told(Place::TRUE)),
+            Value::Nil => return Ok(Look::Told(GraphRef::NIL)),
+            Value::False => return Ok(Look::Told(GraphRef::FALSE)),
+            Value::True => return Ok(Look::Told(GraphRef::TRUE)),
             Value::Int(n) => {
-                let told = Place::int(n);
+                let told = GraphRef::int(n);
                 let place = told.map_or_else(|| self.scalar(&Value::Int(n), None), Ok)?;
                 return Ok(Look::Told(place));
             }
@@ -372,14 +372,14 @@ impl Encoder {
             // They have their text in common with strings, and are told by it.
             Value::Var(ref text) | Value::Symbol(ref text) | Value::Tool(ref text) => {
                 let text = Some(text.clone());
-                return Ok(Look::Enter(Open::Named { value, text }, None));
+                return Ok(Look::Enter(OpenValue::Named { value, text }, None));
             }
             // They have their elements in common with a vector, and are told by it.
             Value::List(items) => {
-                return Ok(Look::Enter(Open::List { kind: NodeKind::List, items: Some(items) }, None));
+                return Ok(Look::Enter(OpenValue::List { kind: NodeKind::List, items: Some(items) }, None));
             }
             Value::Queue(items) => {
-                return Ok(Look::Enter(Open::List { kind: NodeKind::Queue, items: Some(items) }, None));
+                return Ok(Look::Enter(OpenValue::List { kind: NodeKind::Queue, items: Some(items) }, None));
             }
             value => value,
         };
@@ -387,7 +387,7 @@ impl Encoder {
             && let Some(address) = address
             && let Some(number) = self.known.get(&address)
         {
-            return Ok(Look::Told(Place::node(*number)));
+            return Ok(Look::Told(GraphRef::node(*number)));
         }
         let address = address.filter(|_| again);
         if let Some(address) = address
@@ -396,19 +396,19 @@ impl Encoder {
             return Ok(Look::Told(place));
         }
         let open = match value {
-            Value::Vector(vector) => Open::vector(vector),
-            Value::Map(map) => Open::map(map),
-            Value::Set(set) => Open::set(set),
+            Value::Vector(vector) => OpenValue::vector(vector),
+            Value::Map(map) => OpenValue::map(map),
+            Value::Set(set) => OpenValue::set(set),
             Value::Closure(closure) => {
                 let captures = Some(closure.captures.clone());
-                Open::Closure { closure, captures }
+                OpenValue::Closure { closure, captures }
             }
-            Value::Combinator(combinator) => Open::Combinator { combinator, at: 0 },
+            Value::Combinator(combinator) => OpenValue::Combinator { combinator, at: 0 },
             Value::Cursor(cursor) => {
-                let open = Open::cursor(cursor);
-                if let Open::Cursor { collection: Some(collection), .. } = &open {
+                let open = OpenValue::cursor(cursor);
+                if let OpenValue::Cursor { collection: Some(collection), .. } = &open {
                     // A cursor may let go of its collection.
-                    self.kept.push(Kept::Value(collection.clone()));
+                    self.kept.push(PinnedValue::Value(collection.clone()));
                 }
                 open
             }
@@ -418,14 +418,14 @@ impl Encoder {
     }
 
     /// A field of a row, which has no owner. Short texts are shared as they are when rows are read.
-    fn made(&mut self, value: &Value) -> Result<Place, Unwritten> {
+    fn made(&mut self, value: &Value) -> Result<GraphRef, Unwritten> {
         let text = match value {
             Value::Str(text) if text.as_str().len() <= LONGEST_SHARED => text,
-            Value::Nil => return Ok(Place::NIL),
-            Value::False => return Ok(Place::FALSE),
-            Value::True => return Ok(Place::TRUE),
+            Value::Nil => return Ok(GraphRef::NIL),
+            Value::False => return Ok(GraphRef::FALSE),
+            Value::True => return Ok(GraphRef::TRUE),
             Value::Int(n) => {
-                return Place::int(*n).map_or_else(|| self.scalar(value, None), Ok);
+                return GraphRef::int(*n).map_or_else(|| self.scalar(value, None), Ok);
             }
             _ => return self.scalar(value, None),
         };
@@ -441,7 +441,7 @@ impl Encoder {
         if let Some((known, number)) = &self.shared[slot]
             && known.as_str() == text.as_str()
         {
-            return Ok(Place::node(*number));
+            return Ok(GraphRef::node(*number));
         }
         let number = self.nodes;
         let place = self.scalar(value, None)?;
@@ -449,9 +449,9 @@ impl Encoder {
         Ok(place)
     }
 
-    fn builtin(&mut self, handle: &'static BuiltinHandle) -> Result<Place, Unwritten> {
+    fn builtin(&mut self, handle: &'static BuiltinHandle) -> Result<GraphRef, Unwritten> {
         if let Some(number) = self.builtins.get(&handle.id) {
-            return Ok(Place::node(*number));
+            return Ok(GraphRef::node(*number));
         }
         self.builtins.insert(handle.id, self.nodes);
         let before = self.table.len();
@@ -461,7 +461,7 @@ impl Encoder {
     }
 
     /// Writes a node that refers to none.
-    fn scalar(&mut self, value: &Value, address: Option<usize>) -> Result<Place, Unwritten> {
+    fn scalar(&mut self, value: &Value, address: Option<usize>) -> Result<GraphRef, Unwritten> {
         let before = self.table.len();
         match value {
             Value::Int(n) => {
@@ -547,14 +547,16 @@ impl Encoder {
     }
 
     /// Writes the node of the innermost level, whose children are written.
-    fn close(&mut self) -> Result<Place, Unwritten> {
-        let Some(Level { open, base, address }) = self.levels.pop() else { unreachable!("a level is open") };
+    fn close(&mut self) -> Result<GraphRef, Unwritten> {
+        let Some(PartialNode { open, base, address }) = self.levels.pop() else {
+            unreachable!("a level is open")
+        };
         let before = self.table.len();
-        let places: SmallVec<[Place; 16]> = self.places.drain(base..).collect();
+        let places: SmallVec<[GraphRef; 16]> = self.places.drain(base..).collect();
         match open {
-            Open::Flat { .. } | Open::Long(_) => self.list(NodeKind::Vector, &places),
-            Open::List { kind, .. } => self.shaped(kind, &places),
-            Open::Pieces { pieces, .. } => {
+            OpenValue::Flat { .. } | OpenValue::Long(_) => self.list(NodeKind::Vector, &places),
+            OpenValue::List { kind, .. } => self.shaped(kind, &places),
+            OpenValue::Pieces { pieces, .. } => {
                 self.kind(NodeKind::LongVector);
                 let mut places = &places[..];
                 match (pieces.uniform, places) {
@@ -575,13 +577,13 @@ impl Encoder {
                 pieces.lengths.iter().for_each(|length| self.table.count(*length));
                 self.rest(places);
             }
-            Open::Shape { shape, .. } => {
+            OpenValue::Shape { shape, .. } => {
                 self.kind(NodeKind::Shape);
                 self.table.byte(u8::from(shape.is_of_reply()));
                 self.table.count(places.len());
                 self.rest(&places);
             }
-            Open::Small { map, .. } => {
+            OpenValue::Small { map, .. } => {
                 let watch = match map.contents() {
                     Contents::Watched(_, _, watch) if self.keeps_watches => Some(watch.clone()),
                     _ => None,
@@ -598,29 +600,29 @@ impl Encoder {
                     }
                 }
             }
-            Open::Row { .. } => self.shaped(NodeKind::ShapedMap, &places),
-            Open::TreeMap { .. } => {
+            OpenValue::Row { .. } => self.shaped(NodeKind::ShapedMap, &places),
+            OpenValue::TreeMap { .. } => {
                 self.kind(NodeKind::TreeMap);
                 self.table.count(places.len() / 2);
                 self.rest(&places);
             }
-            Open::SmallSet { .. } => self.shaped(NodeKind::ShapedSet, &places),
-            Open::TreeSet(_) => self.list(NodeKind::TreeSet, &places),
-            Open::Closure { closure, .. } => {
+            OpenValue::SmallSet { .. } => self.shaped(NodeKind::ShapedSet, &places),
+            OpenValue::TreeSet(_) => self.list(NodeKind::TreeSet, &places),
+            OpenValue::Closure { closure, .. } => {
                 let program = self.program_with_constants(&closure.module.program)?;
                 self.kind(NodeKind::Closure);
                 self.table.unsigned(u64::from(program));
                 self.table.unsigned(u64::from(closure.function));
                 self.shaped_rest(&places);
             }
-            Open::Captures { .. } => self.list(NodeKind::Captures, &places),
-            Open::Combinator { combinator, .. } => {
+            OpenValue::Captures { .. } => self.list(NodeKind::Captures, &places),
+            OpenValue::Combinator { combinator, .. } => {
                 self.kind(NodeKind::Combinator);
                 self.table.byte(combinator.kind as u8);
                 self.table.count(places.len());
                 self.rest(&places);
             }
-            Open::Named { value, .. } => {
+            OpenValue::Named { value, .. } => {
                 self.kind(match value {
                     Value::Var(_) => NodeKind::Var,
                     Value::Symbol(_) => NodeKind::Symbol,
@@ -628,7 +630,7 @@ impl Encoder {
                 });
                 self.shaped_rest(&places);
             }
-            Open::Cursor { taken, .. } => {
+            OpenValue::Cursor { taken, .. } => {
                 self.kind(NodeKind::Cursor);
                 self.rest(&places);
                 self.table.count(taken);
@@ -637,31 +639,31 @@ impl Encoder {
         self.finish_node(before, address)
     }
 
-    fn list(&mut self, kind: NodeKind, places: &[Place]) {
+    fn list(&mut self, kind: NodeKind, places: &[GraphRef]) {
         self.kind(kind);
         self.table.count(places.len());
         self.rest(places);
     }
 
     /// A node that begins with the number of another one.
-    fn shaped(&mut self, kind: NodeKind, places: &[Place]) {
+    fn shaped(&mut self, kind: NodeKind, places: &[GraphRef]) {
         self.kind(kind);
         self.shaped_rest(places);
     }
 
     /// The number of a node, then places.
-    fn shaped_rest(&mut self, places: &[Place]) {
+    fn shaped_rest(&mut self, places: &[GraphRef]) {
         let [first, rest @ ..] = places else { unreachable!("the node comes first") };
-        self.table.unsigned((first.0 - Place::FIRST_NODE) / 2);
+        self.table.unsigned((first.0 - GraphRef::FIRST_NODE) / 2);
         self.rest(rest);
     }
 
-    fn rest(&mut self, places: &[Place]) {
+    fn rest(&mut self, places: &[GraphRef]) {
         places.iter().for_each(|place| self.table.place(*place));
     }
 
     /// The node whose bytes begin at `before` is written.
-    fn finish_node(&mut self, before: usize, address: Option<usize>) -> Result<Place, Unwritten> {
+    fn finish_node(&mut self, before: usize, address: Option<usize>) -> Result<GraphRef, Unwritten> {
         if self.nodes >= self.bounds.nodes {
             return Err(Unwritten::TooLarge("nodes"));
         }
@@ -677,16 +679,16 @@ impl Encoder {
         if number.is_multiple_of(NODES_A_LOOK) {
             self.charge_own()?;
         }
-        Ok(Place::node(number))
+        Ok(GraphRef::node(number))
     }
 
     /// Charges the encoder's own memory.
     fn charge_own(&mut self) -> Result<(), Unwritten> {
         let bytes = self.table.capacity()
             + (self.known.capacity() + self.infos.capacity()) * size_of::<(usize, (u32, u32))>()
-            + self.kept.capacity() * size_of::<Kept>()
-            + self.levels.capacity() * size_of::<Level>()
-            + self.places.capacity() * size_of::<Place>();
+            + self.kept.capacity() * size_of::<PinnedValue>()
+            + self.levels.capacity() * size_of::<PartialNode>()
+            + self.places.capacity() * size_of::<GraphRef>();
         Ok(self.held.resize(bytes)?)
     }
 }

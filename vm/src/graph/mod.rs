@@ -3,11 +3,11 @@
 //! A graph is a table of nodes. A node is the content of one allocation, and refers to nodes before it only: so there are no
 //! cycles, one pass reads it, and neither direction recurses. Parts shared by several values are one node, also the keys of
 //! maps, the captured values of a `letfn` group and a `for` cursor; nodes of trees that versions of one collection share are
-//! not kept shared. A value is written as a [`Place`]: a number of the table, or the value itself where that is shorter.
+//! not kept shared. A value is written as a [`GraphRef`]: a number of the table, or the value itself where that is shorter.
 //!
 //! ```text
-//! encoder:  Encoder::new → value, captures, info, error (each gives its Place) → finish → Encoded { table, programs, watches }
-//! decoder:  modules from the programs' texts → decode(&mut Reader, …) → Graph → value, slot, captures, info, error
+//! encoder:  Encoder::new → value, captures, info, error (each gives its GraphRef) → finish → Encoded { table, programs, watches }
+//! decoder:  modules from the programs' texts → decode(&mut WireReader, …) → Graph → value, slot, captures, info, error
 //! ```
 //!
 //! Code is never in it. A closure is written as the index of its program in a list beside the table, and the reader has
@@ -35,7 +35,7 @@ pub(crate) use decoder::decode_marked;
 pub use decoder::{Graph, Origins, decode};
 pub use encoder::{Encoded, Encoder};
 pub(crate) use nodes::NODE_KINDS;
-pub use wire::{Reader, Writer};
+pub use wire::{WireReader, WireWriter};
 
 use crate::error::Error;
 
@@ -60,11 +60,11 @@ impl Default for Bounds {
 
 /// A value of a graph: the number of its node, or the value itself if it is `nil`, a boolean or an integer of at most 62 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place(u64);
+pub struct GraphRef(u64);
 
 /// The meaning of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum GraphRefKind {
     Nil,
     False,
     True,
@@ -72,30 +72,30 @@ enum Told {
     Node(u64),
 }
 
-impl Place {
-    const NIL: Place = Place(0);
-    const FALSE: Place = Place(2);
-    const TRUE: Place = Place(4);
+impl GraphRef {
+    const NIL: GraphRef = GraphRef(0);
+    const FALSE: GraphRef = GraphRef(2);
+    const TRUE: GraphRef = GraphRef(4);
     /// Places that are even and less than this stand for values.
     const FIRST_NODE: u64 = 6;
 
-    fn node(number: u32) -> Place {
-        Place(Place::FIRST_NODE + 2 * u64::from(number))
+    fn node(number: u32) -> GraphRef {
+        GraphRef(GraphRef::FIRST_NODE + 2 * u64::from(number))
     }
 
     /// The place of an integer, if that is no node.
-    fn int(n: i64) -> Option<Place> {
+    fn int(n: i64) -> Option<GraphRef> {
         let zigzag = wire::zigzag(n);
-        (zigzag <= u64::MAX >> 1).then_some(Place(zigzag << 1 | 1))
+        (zigzag <= u64::MAX >> 1).then_some(GraphRef(zigzag << 1 | 1))
     }
 
-    fn told(self) -> Told {
+    fn told(self) -> GraphRefKind {
         match self.0 {
-            0 => Told::Nil,
-            2 => Told::False,
-            4 => Told::True,
-            odd if odd & 1 == 1 => Told::Int(wire::unzigzag(odd >> 1)),
-            even => Told::Node((even - Place::FIRST_NODE) / 2),
+            0 => GraphRefKind::Nil,
+            2 => GraphRefKind::False,
+            4 => GraphRefKind::True,
+            odd if odd & 1 == 1 => GraphRefKind::Int(wire::unzigzag(odd >> 1)),
+            even => GraphRefKind::Node((even - GraphRef::FIRST_NODE) / 2),
         }
     }
 }

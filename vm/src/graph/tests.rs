@@ -21,7 +21,7 @@ fn encoded(value: &Value) -> (Encoded, Vec<u8>) {
     let mut encoder = Encoder::new(Bounds::default());
     let place = encoder.value(value).expect("it fits");
     let encoded = encoder.finish();
-    let mut writer = Writer::new();
+    let mut writer = WireWriter::new();
     encoded.write(&mut writer);
     writer.place(place);
     (encoded, writer.into_bytes())
@@ -33,7 +33,7 @@ fn origins(programs: &[Rc<Program>]) -> Restoring {
 
 /// Reads one value.
 fn decoded(bytes: &[u8], origins: &dyn Origins) -> Result<Value, Unread> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = WireReader::new(bytes);
     let graph = decode(&mut reader, Bounds::default(), origins)?;
     let place = reader.place()?;
     reader.finish("end")?;
@@ -451,7 +451,7 @@ fn rows_that_are_text_are_written_as_values_and_stay_text() {
     let is_text = |row: &Value| match row {
         Value::Map(map) => match map.contents() {
             crate::value::Contents::Row(_, fields) => {
-                fields.iter().all(|field| matches!(field, crate::value::Field::Text(_)))
+                fields.iter().all(|field| matches!(field, crate::value::RowField::Text(_)))
             }
             _ => false,
         },
@@ -491,7 +491,7 @@ fn failed_results_are_written_without_a_look_at_them() {
     let place = encoder.value(&value).expect("it fits");
     let encoded = encoder.finish();
     assert!(!watch.looked_at());
-    let mut writer = Writer::new();
+    let mut writer = WireWriter::new();
     encoded.write(&mut writer);
     writer.place(place);
     let bytes = writer.into_bytes();
@@ -569,11 +569,11 @@ fn closures_come_back_over_their_programs_with_what_they_share() {
     let frames = encoder.captures(&captures).expect("it fits");
     let encoded = encoder.finish();
     assert_eq!(encoded.programs.len(), 1);
-    let mut writer = Writer::new();
+    let mut writer = WireWriter::new();
     encoded.write(&mut writer);
     let bytes = writer.into_bytes();
     let read = |programs: &[Rc<Program>]| {
-        let mut reader = Reader::new(&bytes);
+        let mut reader = WireReader::new(&bytes);
         let graph = decode(&mut reader, Bounds::default(), &origins(programs))?;
         reader.finish("end").map(|()| graph)
     };
@@ -659,11 +659,11 @@ fn errors_come_back_whole() {
     ];
     let mut encoder = Encoder::new(Bounds::default());
     let places = errors.each_ref().map(|error| encoder.error(error).expect("it fits"));
-    let mut writer = Writer::new();
+    let mut writer = WireWriter::new();
     encoder.finish().write(&mut writer);
     let bytes = writer.into_bytes();
-    let graph =
-        decode(&mut Reader::new(&bytes), Bounds::default(), &origins(&[])).expect("what an encoder writes");
+    let graph = decode(&mut WireReader::new(&bytes), Bounds::default(), &origins(&[]))
+        .expect("what an encoder writes");
     for (error, place) in errors.iter().zip(places) {
         let after = graph.error(place).expect("an error");
         assert_eq!(format!("{error:?}"), format!("{after:?}"));
@@ -722,7 +722,7 @@ fn graphs_are_bounded_in_nodes_and_bytes() {
             other => panic!("{other:?}"),
         }
         let bytes = encoded(&texts).1;
-        assert!(decode(&mut Reader::new(&bytes), bounds, &origins(&[])).is_err());
+        assert!(decode(&mut WireReader::new(&bytes), bounds, &origins(&[])).is_err());
     }
 }
 

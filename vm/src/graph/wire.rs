@@ -1,6 +1,6 @@
 //! Numbers, texts and places as bytes: LEB128, each number in its shortest form.
 
-use super::{Place, Unread};
+use super::{GraphRef, Unread};
 use crate::meter;
 
 /// Bytes that are written in one go.
@@ -19,12 +19,12 @@ pub(super) fn unzigzag(n: u64) -> i64 {
 
 /// Bytes that are being written.
 #[derive(Debug, Default)]
-pub struct Writer(Vec<u8>);
+pub struct WireWriter(Vec<u8>);
 
-impl Writer {
+impl WireWriter {
     /// Nothing yet.
-    pub fn new() -> Writer {
-        Writer::default()
+    pub fn new() -> WireWriter {
+        WireWriter::default()
     }
 
     /// The bytes written.
@@ -90,7 +90,7 @@ impl Writer {
     }
 
     /// Whether there is a value, as a flag, and the value.
-    pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(T, &mut Writer)) {
+    pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(T, &mut WireWriter)) {
         self.byte(u8::from(value.is_some()));
         if let Some(value) = value {
             write(value, self);
@@ -98,19 +98,19 @@ impl Writer {
     }
 
     /// A value.
-    pub fn place(&mut self, place: Place) {
+    pub fn place(&mut self, place: GraphRef) {
         self.unsigned(place.0);
     }
 }
 
 /// Bytes that are being read.
 #[derive(Clone, Debug)]
-pub struct Reader<'a>(&'a [u8]);
+pub struct WireReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     /// All of `bytes`.
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader(bytes)
+    pub fn new(bytes: &'a [u8]) -> WireReader<'a> {
+        WireReader(bytes)
     }
 
     /// Bytes that are left.
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
     /// A byte that is 0 or 1.
     ///
     /// # Errors
-    /// As [`byte`](Reader::byte); also if it is another one.
+    /// As [`byte`](WireReader::byte); also if it is another one.
     pub fn flag(&mut self) -> Result<bool, Unread> {
         match self.byte()? {
             0 => Ok(false),
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
     /// A number with sign.
     ///
     /// # Errors
-    /// As [`unsigned`](Reader::unsigned).
+    /// As [`unsigned`](WireReader::unsigned).
     pub fn signed(&mut self) -> Result<i64, Unread> {
         self.unsigned().map(unzigzag)
     }
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
     /// The number of things that come next, each of at least one byte.
     ///
     /// # Errors
-    /// As [`unsigned`](Reader::unsigned); also if there are not as many bytes left.
+    /// As [`unsigned`](WireReader::unsigned); also if there are not as many bytes left.
     pub fn count(&mut self) -> Result<usize, Unread> {
         let n = usize::try_from(self.unsigned()?).unwrap_or(usize::MAX);
         if n <= self.left() { Ok(n) } else { Err(Unread::Invalid("length")) }
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
     /// An index below `end`.
     ///
     /// # Errors
-    /// As [`unsigned`](Reader::unsigned); `part` is invalid if it is not below `end`.
+    /// As [`unsigned`](WireReader::unsigned); `part` is invalid if it is not below `end`.
     pub fn index(&mut self, end: usize, part: &'static str) -> Result<usize, Unread> {
         usize::try_from(self.unsigned()?).ok().filter(|index| *index < end).ok_or(Unread::Invalid(part))
     }
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
     /// A number of 32 bits.
     ///
     /// # Errors
-    /// As [`unsigned`](Reader::unsigned); also if it has more bits.
+    /// As [`unsigned`](WireReader::unsigned); also if it has more bits.
     pub fn unsigned_32(&mut self) -> Result<u32, Unread> {
         u32::try_from(self.unsigned()?).map_err(|_| Unread::Invalid("number"))
     }
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
     /// Bytes after their length.
     ///
     /// # Errors
-    /// As [`count`](Reader::count).
+    /// As [`count`](WireReader::count).
     pub fn bytes(&mut self) -> Result<&'a [u8], Unread> {
         let count = self.count()?;
         self.raw(count)
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
     /// A text after its length in bytes.
     ///
     /// # Errors
-    /// As [`count`](Reader::count); also if it is no UTF-8.
+    /// As [`count`](WireReader::count); also if it is no UTF-8.
     pub fn text(&mut self) -> Result<&'a str, Unread> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Unread::Invalid("text"))
     }
@@ -231,9 +231,9 @@ impl<'a> Reader<'a> {
     /// A value; [`Graph`](super::Graph) says which.
     ///
     /// # Errors
-    /// As [`unsigned`](Reader::unsigned).
-    pub fn place(&mut self) -> Result<Place, Unread> {
-        self.unsigned().map(Place)
+    /// As [`unsigned`](WireReader::unsigned).
+    pub fn place(&mut self) -> Result<GraphRef, Unread> {
+        self.unsigned().map(GraphRef)
     }
 }
 
@@ -256,28 +256,28 @@ mod tests {
             },
         };
         let long = "é".repeat(10 * PIECE);
-        let mut writer = Writer::new();
+        let mut writer = WireWriter::new();
         pausing(counted, || writer.text(&long));
         assert!(PAUSED.get() >= 19, "{}", PAUSED.get());
         let bytes = writer.into_bytes();
-        assert_eq!(Reader::new(&bytes).text().expect("a text"), long);
+        assert_eq!(WireReader::new(&bytes).text().expect("a text"), long);
     }
 
     #[test]
     fn numbers_come_back_and_small_ones_are_short() {
         for (n, bytes) in [(0, 1), (1, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 10)] {
-            let mut writer = Writer::new();
+            let mut writer = WireWriter::new();
             writer.unsigned(n);
             assert_eq!(writer.len(), bytes, "{n}");
             let bytes = writer.into_bytes();
-            let mut reader = Reader::new(&bytes);
+            let mut reader = WireReader::new(&bytes);
             assert_eq!((reader.unsigned().expect("a number"), reader.left()), (n, 0));
         }
         for (n, bytes) in [(0, 1), (-1, 1), (63, 1), (-64, 1), (64, 2), (i64::MIN, 10), (i64::MAX, 10)] {
-            let mut writer = Writer::new();
+            let mut writer = WireWriter::new();
             writer.signed(n);
             assert_eq!(writer.len(), bytes, "{n}");
-            assert_eq!(Reader::new(&writer.into_bytes()).signed().expect("a number"), n);
+            assert_eq!(WireReader::new(&writer.into_bytes()).signed().expect("a number"), n);
         }
     }
 
@@ -286,16 +286,16 @@ mod tests {
         let long = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
         let longer = [0x80; 11];
         for bytes in [&[0x80, 0x00][..], &[0xff, 0x80, 0x00], &long, &longer, &[0x80], &[]] {
-            assert!(Reader::new(bytes).unsigned().is_err(), "{bytes:?}");
+            assert!(WireReader::new(bytes).unsigned().is_err(), "{bytes:?}");
         }
     }
 
     #[test]
     fn lengths_are_held_against_what_is_left() {
-        assert_eq!(Reader::new(&[2, b'h', b'i']).text().ok(), Some("hi"));
+        assert_eq!(WireReader::new(&[2, b'h', b'i']).text().ok(), Some("hi"));
         for bytes in [&[3, b'h', b'i'][..], &[1, 0xff], &[0xff, 0xff, 0xff, 0xff, 0x0f, b'h']] {
-            assert!(Reader::new(bytes).text().is_err(), "{bytes:?}");
+            assert!(WireReader::new(bytes).text().is_err(), "{bytes:?}");
         }
-        assert!(Reader::new(&[0]).finish("end").is_err());
+        assert!(WireReader::new(&[0]).finish("end").is_err());
     }
 }

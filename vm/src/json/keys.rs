@@ -9,9 +9,9 @@ const LONGEST: usize = 48;
 
 /// The keys seen last, found by a hash of their text. The hash is fixed: a program's cost must not depend on a random seed.
 #[derive(Default)]
-pub(super) struct Keys(Vec<Option<Str>>);
+pub(super) struct KeyCache(Vec<Option<Str>>);
 
-impl Keys {
+impl KeyCache {
     /// The key of this text.
     pub(super) fn get(&mut self, name: &str) -> Str {
         if name.len() > LONGEST {

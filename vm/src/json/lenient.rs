@@ -3,7 +3,7 @@
 //! Servers answer so that print their data instead of encoding it: `[{'id': 1, 'active': True, 'note': None}]`.
 
 use super::nested::Nested;
-use super::parse::{self, Fault, Parsed};
+use super::parse::{self, Parsed, ReadError};
 use crate::error::Result;
 use crate::meter;
 use crate::print::grow_string;
@@ -25,7 +25,7 @@ pub(crate) fn parse_lenient(text: &str) -> Result<Option<Value>> {
     if let Some(value) = parse::parse(text.as_bytes())? {
         return Ok(Some(value));
     }
-    Reader { text, at: 0, paid: 0, depth: 0, is_python: false }.read()
+    LenientReader { text, at: 0, paid: 0, depth: 0, is_python: false }.read()
 }
 
 /// Parses a text that is no JSON but wholly a list or a dictionary as Python prints them (decision 171); `None` for every
@@ -37,10 +37,10 @@ pub(crate) fn parse_python(text: &[u8]) -> Result<Option<Value>> {
     let ([b'[', .., b']'] | [b'{', .., b'}']) = text else { return Ok(None) };
     meter::charge_steps(text.len() as u64 / 16)?;
     let Ok(text) = from_utf8(text) else { return Ok(None) };
-    Reader { text, at: 0, paid: 0, depth: 0, is_python: true }.read()
+    LenientReader { text, at: 0, paid: 0, depth: 0, is_python: true }.read()
 }
 
-struct Reader<'a> {
+struct LenientReader<'a> {
     text: &'a str,
     at: usize,
     /// Where the text begins that has not been charged.
@@ -50,18 +50,18 @@ struct Reader<'a> {
     is_python: bool,
 }
 
-impl Nested for Reader<'_> {
+impl Nested for LenientReader<'_> {
     fn place(&mut self) -> (&mut usize, &mut usize) {
         (&mut self.at, &mut self.depth)
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LenientReader<'a> {
     fn read(mut self) -> Result<Option<Value>> {
         match self.document() {
             Ok(value) => Ok(Some(value)),
-            Err(Fault::NotJson) => Ok(None),
-            Err(Fault::Limit(error)) => Err(error),
+            Err(ReadError::NotJson) => Ok(None),
+            Err(ReadError::Limit(error)) => Err(error),
         }
     }
 
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         let value = self.value()?;
         self.skip_space()?;
         self.pay()?;
-        if self.at == self.text.len() { Ok(value) } else { Err(Fault::NotJson) }
+        if self.at == self.text.len() { Ok(value) } else { Err(ReadError::NotJson) }
     }
 
     /// Charges for the text read and for the next piece, so that a text which soon proves invalid costs little.
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
             if self.take("//") || self.take("#") {
                 self.run(|c| c != '\n');
             } else if self.take("/*") {
-                let end = self.rest().find("*/").ok_or(Fault::NotJson)?;
+                let end = self.rest().find("*/").ok_or(ReadError::NotJson)?;
                 self.at += end + 2;
             } else {
                 return Ok(());
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         match self.peek() {
             Some('[') => self.nested(|reader| reader.sequence("]")),
             Some('(') => self.nested(|reader| reader.sequence(")")),
-            Some('{') => self.nested(Reader::object),
+            Some('{') => self.nested(LenientReader::object),
             Some('"' | '\'') => self.string().map(|text| Value::Str(Str::from_string(text))),
             Some('0'..='9' | '+' | '-' | '.') => self.number(),
             _ => self.word(),
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
             let key = self.key()?;
             self.skip_space()?;
             if !self.take(":") {
-                return Err(Fault::NotJson);
+                return Err(ReadError::NotJson);
             }
             self.skip_space()?;
             let value = self.value()?;
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
     /// A comma, or the closing character of the collection, which stays.
     fn separator(&mut self, close: &str) -> Parsed<()> {
         self.skip_space()?;
-        if self.take(",") || self.rest().starts_with(close) { Ok(()) } else { Err(Fault::NotJson) }
+        if self.take(",") || self.rest().starts_with(close) { Ok(()) } else { Err(ReadError::NotJson) }
     }
 
     /// A key: a string, a bare name, or a number as Python's dictionaries have it.
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
                 let is_numeric = name.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
                 let is_pythons = is_numeric || matches!(name, "None" | "True" | "False");
                 if name.is_empty() || (self.is_python && !is_pythons) {
-                    return Err(Fault::NotJson);
+                    return Err(ReadError::NotJson);
                 }
                 meter::reserve(name.len())?;
                 Ok(Str::new(name))
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
             "b" | "u" | "r" if matches!(self.peek(), Some('"' | '\'')) => {
                 Value::Str(Str::from_string(self.string()?))
             }
-            _ => return Err(Fault::NotJson),
+            _ => return Err(ReadError::NotJson),
         })
     }
 
@@ -227,12 +227,12 @@ impl<'a> Reader<'a> {
         let negative = match sign {
             "" | "+" => false,
             "-" => true,
-            _ => return Err(Fault::NotJson),
+            _ => return Err(ReadError::NotJson),
         };
         if let Some('I' | 'i' | 'N' | 'n') = self.peek() {
             return match self.word()? {
                 Value::Float(x) => Ok(Value::float(if negative { -x.get() } else { x.get() })),
-                _ => Err(Fault::NotJson),
+                _ => Err(ReadError::NotJson),
             };
         }
         let text = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
@@ -246,15 +246,15 @@ impl<'a> Reader<'a> {
         }
         let radix = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
         let whole = match radix {
-            Some(hexadecimal) => BigInt::from_str_radix(hexadecimal, 16).map_err(|_| Fault::NotJson)?,
+            Some(hexadecimal) => BigInt::from_str_radix(hexadecimal, 16).map_err(|_| ReadError::NotJson)?,
             None if digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.len() < 400 => {
-                digits.parse().map_err(|_| Fault::NotJson)?
+                digits.parse().map_err(|_| ReadError::NotJson)?
             }
             None => {
                 let is_decimal = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
                 return match digits.parse::<f64>() {
                     Ok(x) if x.is_finite() && is_decimal => Ok(Value::float(if negative { -x } else { x })),
-                    _ => Err(Fault::NotJson),
+                    _ => Err(ReadError::NotJson),
                 };
             }
         };
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
                 return Ok(out);
             }
             match self.peek() {
-                None => return Err(Fault::NotJson),
+                None => return Err(ReadError::NotJson),
                 Some('\\') => {
                     self.at += 1;
                     self.escape(&mut out)?;
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
 
     /// The character after a backslash.
     fn escape(&mut self, out: &mut String) -> Parsed<()> {
-        let c = self.peek().ok_or(Fault::NotJson)?;
+        let c = self.peek().ok_or(ReadError::NotJson)?;
         self.at += c.len_utf8();
         let plain = match c {
             'n' => '\n',
@@ -321,10 +321,10 @@ impl<'a> Reader<'a> {
                         let units = [high, low].map(|unit| u16::try_from(unit).unwrap_or(0));
                         match char::decode_utf16(units).next() {
                             Some(Ok(c)) => c,
-                            _ => return Err(Fault::NotJson),
+                            _ => return Err(ReadError::NotJson),
                         }
                     }
-                    None => return Err(Fault::NotJson),
+                    None => return Err(ReadError::NotJson),
                 }
             }
             'U' => self.code(8)?,
@@ -340,13 +340,13 @@ impl<'a> Reader<'a> {
     }
 
     fn unit(&mut self, digits: usize) -> Parsed<u32> {
-        let text = self.rest().get(..digits).ok_or(Fault::NotJson)?;
+        let text = self.rest().get(..digits).ok_or(ReadError::NotJson)?;
         self.at += digits;
-        u32::from_str_radix(text, 16).map_err(|_| Fault::NotJson)
+        u32::from_str_radix(text, 16).map_err(|_| ReadError::NotJson)
     }
 
     fn code(&mut self, digits: usize) -> Parsed<char> {
-        char::from_u32(self.unit(digits)?).ok_or(Fault::NotJson)
+        char::from_u32(self.unit(digits)?).ok_or(ReadError::NotJson)
     }
 }
 

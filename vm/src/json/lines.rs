@@ -1,6 +1,6 @@
 //! JSON Lines: a document a line.
 
-use super::parse::{Fault, Parser};
+use super::parse::{Parser, ReadError};
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Value, Vector};
@@ -19,8 +19,8 @@ pub(crate) fn parse_lines(text: &str) -> Result<Value> {
         parser.restart(line);
         values.push(match parser.document() {
             Ok(value) => value,
-            Err(Fault::NotJson) => Value::Nil,
-            Err(Fault::Limit(error)) => return Err(error),
+            Err(ReadError::NotJson) => Value::Nil,
+            Err(ReadError::Limit(error)) => return Err(error),
         });
         meter::check_memory()?;
     }

@@ -1,7 +1,7 @@
 //! Collections within collections, on the native stack: so their depth is bounded.
 
 use super::MAX_NESTING;
-use super::parse::{Fault, Parsed};
+use super::parse::{Parsed, ReadError};
 use crate::meter;
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ pub(super) trait Nested {
         *at += 1;
         *depth += 1;
         if *depth > MAX_NESTING {
-            return Err(Fault::NotJson);
+            return Err(ReadError::NotJson);
         }
         let value = read(self)?;
         *self.place().1 -= 1;

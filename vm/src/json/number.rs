@@ -1,6 +1,6 @@
 //! Numbers of JSON.
 
-use super::parse::Fault;
+use super::parse::ReadError;
 use crate::meter;
 use crate::number::{MAX_INTEGER_BITS, read_decimal};
 use crate::value::Value;
@@ -18,17 +18,17 @@ pub(super) struct Span {
 
 /// Where the number at the beginning of `bytes` ends.
 #[inline]
-pub(super) fn span(bytes: &[u8]) -> Result<Span, Fault> {
+pub(super) fn span(bytes: &[u8]) -> Result<Span, ReadError> {
     let start = usize::from(bytes.first() == Some(&b'-'));
     let digits = count_digits(&bytes[start..]);
     if digits == 0 || (digits > 1 && bytes[start] == b'0') {
-        return Err(Fault::NotJson);
+        return Err(ReadError::NotJson);
     }
     let mut span = Span { len: start + digits, digits, is_float: false, has_exponent: false };
     if bytes.get(span.len) == Some(&b'.') {
         let digits = count_digits(&bytes[span.len + 1..]);
         if digits == 0 {
-            return Err(Fault::NotJson);
+            return Err(ReadError::NotJson);
         }
         (span.is_float, span.len) = (true, span.len + 1 + digits);
     }
@@ -36,7 +36,7 @@ pub(super) fn span(bytes: &[u8]) -> Result<Span, Fault> {
         let sign = usize::from(matches!(bytes.get(span.len + 1), Some(b'+' | b'-')));
         let digits = count_digits(&bytes[span.len + 1 + sign..]);
         if digits == 0 {
-            return Err(Fault::NotJson);
+            return Err(ReadError::NotJson);
         }
         (span.is_float, span.has_exponent, span.len) = (true, true, span.len + 1 + sign + digits);
     }
@@ -45,7 +45,7 @@ pub(super) fn span(bytes: &[u8]) -> Result<Span, Fault> {
 
 /// Reads the number at the beginning of `text`, and how many bytes it has. `None` is an integer of more than
 /// [`MAX_INTEGER_BITS`] bits.
-pub(super) fn read(text: &str) -> Result<(Option<Value>, usize), Fault> {
+pub(super) fn read(text: &str) -> Result<(Option<Value>, usize), ReadError> {
     let Span { len, digits, is_float, .. } = span(text.as_bytes())?;
     let number = &text[..len];
     let value = if is_float { Some(read_float(number)?) } else { read_integer(number, digits)? };
@@ -56,15 +56,15 @@ fn count_digits(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-fn read_float(text: &str) -> Result<Value, Fault> {
+fn read_float(text: &str) -> Result<Value, ReadError> {
     // A literal beyond the range of doubles has no value here.
     match text.parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(Value::float(x)),
-        _ => Err(Fault::NotJson),
+        _ => Err(ReadError::NotJson),
     }
 }
 
-fn read_integer(text: &str, digits: usize) -> Result<Option<Value>, Fault> {
+fn read_integer(text: &str, digits: usize) -> Result<Option<Value>, ReadError> {
     if digits <= 18 {
         let magnitude =
             text.bytes().filter(u8::is_ascii_digit).fold(0, |n, digit| n * 10 + i64::from(digit - b'0'));
@@ -76,5 +76,5 @@ fn read_integer(text: &str, digits: usize) -> Result<Option<Value>, Fault> {
         return Ok(None);
     }
     meter::reserve(bits as usize / 4)?;
-    read_decimal(text)?.map(|n| Some(Value::integer(n))).ok_or(Fault::NotJson)
+    read_decimal(text)?.map(|n| Some(Value::integer(n))).ok_or(ReadError::NotJson)
 }

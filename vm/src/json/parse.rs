@@ -1,6 +1,6 @@
 //! The reader: one pass over the bytes, no tree in between.
 
-use super::keys::Keys;
+use super::keys::KeyCache;
 use super::layouts::{LayoutId, Layouts};
 use super::nested::Nested;
 use super::{number, rows, strings};
@@ -32,8 +32,8 @@ pub fn parse(text: &[u8]) -> Result<Option<Value>> {
     let mut parser = Parser::new(text);
     match parser.document() {
         Ok(value) => Ok(Some(value)),
-        Err(Fault::NotJson) => Ok(None),
-        Err(Fault::Limit(error)) => Err(error),
+        Err(ReadError::NotJson) => Ok(None),
+        Err(ReadError::Limit(error)) => Err(error),
     }
 }
 
@@ -88,26 +88,26 @@ fn read_reply(bytes: &Bytes) -> Result<Read> {
                 "an integer of {digits} digits is more than the {MAX_INTEGER_BITS} bits that a program can hold"
             ))),
         },
-        Err(Fault::NotJson) => Ok(Read::Malformed(parser.complaint())),
-        Err(Fault::Limit(error)) => Err(error),
+        Err(ReadError::NotJson) => Ok(Read::Malformed(parser.complaint())),
+        Err(ReadError::Limit(error)) => Err(error),
     }
 }
 
 /// Why reading stops.
-pub(super) enum Fault {
+pub(super) enum ReadError {
     /// The text is not JSON.
     NotJson,
     /// The program's limits are reached.
     Limit(Error),
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Limit(error)
+impl From<Error> for ReadError {
+    fn from(error: Error) -> ReadError {
+        ReadError::Limit(error)
     }
 }
 
-pub(super) type Parsed<T> = std::result::Result<T, Fault>;
+pub(super) type Parsed<T> = std::result::Result<T, ReadError>;
 
 /// A reader of one text.
 pub(super) struct Parser<'a> {
@@ -118,7 +118,7 @@ pub(super) struct Parser<'a> {
     stack: Vec<Value>,
     /// Bytes of `stack` as charged.
     charged: usize,
-    keys: Keys,
+    keys: KeyCache,
     layouts: Layouts,
     /// Whether more documents may follow.
     repeats: bool,
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             stack: Vec::new(),
             charged: 0,
-            keys: Keys::default(),
+            keys: KeyCache::default(),
             layouts: Layouts::default(),
             repeats: false,
             reply: false,
@@ -177,7 +177,7 @@ impl<'a> Parser<'a> {
     pub(super) fn document(&mut self) -> Parsed<Value> {
         let value = self.value()?;
         self.skip_space();
-        if self.at == self.text.len() { Ok(value) } else { Err(Fault::NotJson) }
+        if self.at == self.text.len() { Ok(value) } else { Err(ReadError::NotJson) }
     }
 
     #[inline]
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
             self.at += word.len();
             Ok(value)
         } else {
-            Err(Fault::NotJson)
+            Err(ReadError::NotJson)
         }
     }
 
@@ -234,7 +234,7 @@ impl<'a> Parser<'a> {
             b't' => self.word("true", Value::True),
             b'f' => self.word("false", Value::False),
             b'n' => self.word("null", Value::Nil),
-            _ => Err(Fault::NotJson),
+            _ => Err(ReadError::NotJson),
         }
     }
 
@@ -242,7 +242,7 @@ impl<'a> Parser<'a> {
     #[cold]
     fn integer_too_large(&mut self, text: &str) -> Parsed<Value> {
         if !self.reply {
-            return Err(Fault::Limit(integer_too_large()));
+            return Err(ReadError::Limit(integer_too_large()));
         }
         self.too_large = Some(text.trim_start_matches('-').len());
         Ok(Value::Nil)
@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
             match self.token() {
                 b',' => self.at += 1,
                 b']' => break,
-                _ => return Err(Fault::NotJson),
+                _ => return Err(ReadError::NotJson),
             }
         }
         self.at += 1;
@@ -293,7 +293,7 @@ impl<'a> Parser<'a> {
         let mut count = 0;
         loop {
             if self.token() != b'"' {
-                return Err(Fault::NotJson);
+                return Err(ReadError::NotJson);
             }
             self.at += 1;
             let rest = &self.text.as_bytes()[self.at..];
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
                 self.unexpected_key(&mut expected, count, start)?;
             }
             if self.token() != b':' {
-                return Err(Fault::NotJson);
+                return Err(ReadError::NotJson);
             }
             self.at += 1;
             let value = self.value()?;
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
             match self.token() {
                 b',' => self.at += 1,
                 b'}' => break,
-                _ => return Err(Fault::NotJson),
+                _ => return Err(ReadError::NotJson),
             }
         }
         self.at += 1;
@@ -391,7 +391,7 @@ impl<'a> Parser<'a> {
     fn put_keys_back(&mut self, start: usize, layout: LayoutId) -> Parsed<()> {
         let values: Vec<Value> = self.stack.drain(start..).collect();
         for (index, value) in values.into_iter().enumerate() {
-            let key = self.layouts.name(layout, index).cloned().ok_or(Fault::NotJson)?;
+            let key = self.layouts.name(layout, index).cloned().ok_or(ReadError::NotJson)?;
             self.push(Value::Str(key))?;
             self.push(value)?;
         }

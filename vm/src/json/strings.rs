@@ -1,6 +1,6 @@
 //! Strings of JSON, both ways.
 
-use super::parse::Fault;
+use super::parse::ReadError;
 use crate::error::Error;
 use crate::meter;
 
@@ -82,7 +82,7 @@ fn end_of_long_run(bytes: &[u8], mut from: usize) -> usize {
 
 /// Reads a string whose opening quote lies right before `*at`; leaves `*at` after the closing one. Strings with escapes are
 /// decoded into `scratch`.
-pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -> Result<&'a str, Fault> {
+pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -> Result<&'a str, ReadError> {
     let bytes = text.as_bytes();
     let start = *at;
     let mut end = end_of_run(bytes, start);
@@ -103,7 +103,7 @@ pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -
         match bytes.get(end) {
             Some(b'"') => break,
             Some(b'\\') => from = escape(bytes, end + 1, scratch)?,
-            _ => return Err(Fault::NotJson),
+            _ => return Err(ReadError::NotJson),
         }
         end = end_of_run(bytes, from);
     }
@@ -175,7 +175,7 @@ pub(super) fn without_half_pairs(text: &[u8]) -> Result<Option<(Vec<u8>, usize)>
 }
 
 /// Decodes the escape after a backslash; where it ends.
-pub(super) fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
+pub(super) fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, ReadError> {
     let plain = match bytes.get(at) {
         Some(b'"') => '"',
         Some(b'\\') => '\\',
@@ -186,36 +186,36 @@ pub(super) fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize,
         Some(b'r') => '\r',
         Some(b't') => '\t',
         Some(b'u') => return unicode(bytes, at + 1, out),
-        _ => return Err(Fault::NotJson),
+        _ => return Err(ReadError::NotJson),
     };
     out.push(plain);
     Ok(at + 1)
 }
 
 /// Decodes the four digits after `\u`, and the low surrogate that must follow a high one.
-fn unicode(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
+fn unicode(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, ReadError> {
     let first = hex(bytes, at)?;
     if !(0xD800..0xDC00).contains(&first) {
         // A low surrogate by itself is no character.
-        out.push(char::from_u32(first).ok_or(Fault::NotJson)?);
+        out.push(char::from_u32(first).ok_or(ReadError::NotJson)?);
         return Ok(at + 4);
     }
     if bytes.get(at + 4..at + 6) != Some(b"\\u") {
-        return Err(Fault::NotJson);
+        return Err(ReadError::NotJson);
     }
     let second = hex(bytes, at + 6)?;
     if !(0xDC00..0xE000).contains(&second) {
-        return Err(Fault::NotJson);
+        return Err(ReadError::NotJson);
     }
     let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-    out.push(char::from_u32(code).ok_or(Fault::NotJson)?);
+    out.push(char::from_u32(code).ok_or(ReadError::NotJson)?);
     Ok(at + 10)
 }
 
-fn hex(bytes: &[u8], at: usize) -> Result<u32, Fault> {
-    let digits = bytes.get(at..at + 4).ok_or(Fault::NotJson)?;
+fn hex(bytes: &[u8], at: usize) -> Result<u32, ReadError> {
+    let digits = bytes.get(at..at + 4).ok_or(ReadError::NotJson)?;
     digits.iter().try_fold(0, |n, digit| {
-        let digit = char::from(*digit).to_digit(16).ok_or(Fault::NotJson)?;
+        let digit = char::from(*digit).to_digit(16).ok_or(ReadError::NotJson)?;
         Ok(n * 16 + digit)
     })
 }
@@ -299,7 +299,7 @@ mod tests {
             }
         }
         let open = "\"".to_owned() + &"a".repeat(3 * PIECE);
-        assert!(matches!(read(&open, &mut 1, &mut String::new()), Err(Fault::NotJson)));
+        assert!(matches!(read(&open, &mut 1, &mut String::new()), Err(ReadError::NotJson)));
     }
 
     #[test]

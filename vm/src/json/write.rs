@@ -3,7 +3,7 @@
 use super::strings;
 use crate::error::{Error, Reason, Result};
 use crate::meter;
-use crate::print::{self, Level, MAX_DEPTH, Path, grow_string};
+use crate::print::{self, MAX_DEPTH, PathText, PrintLevel, grow_string};
 use crate::value::{Map, Temporal, Value};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// The error's message is exactly `non-JSON-encodable value at rows[0].ts`, or `… at <root>`.
 pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     let mut text = String::new();
-    Writer::new(&mut text).document(value).map_err(Fault::into_error)?;
+    JsonWriter::new(&mut text).document(value).map_err(WriteError::into_error)?;
     if out.is_empty() {
         *out = text.into_bytes();
     } else {
@@ -27,10 +27,10 @@ pub fn write(value: &Value, out: &mut Vec<u8>) -> Result<()> {
 /// at the program's limits.
 pub fn generate(value: &Value) -> Result<Option<String>> {
     let mut out = String::new();
-    match Writer::new(&mut out).document(value) {
+    match JsonWriter::new(&mut out).document(value) {
         Ok(()) => Ok(Some(out)),
-        Err(Fault::Limit(error)) => Err(error),
-        Err(Fault::Refused(_) | Fault::TooDeep | Fault::TooLong(_)) => Ok(None),
+        Err(WriteError::Limit(error)) => Err(error),
+        Err(WriteError::Refused(_) | WriteError::TooDeep | WriteError::TooLong(_)) => Ok(None),
     }
 }
 
@@ -66,24 +66,24 @@ pub(crate) fn write_tool_arguments(
 /// As [`write_tool_arguments`], of any value.
 pub(crate) fn write_within(value: &Value, most: usize) -> std::result::Result<ToolArguments, Unsent> {
     let mut json = String::new();
-    let mut writer = Writer { most, ..Writer::new(&mut json) };
+    let mut writer = JsonWriter { most, ..JsonWriter::new(&mut json) };
     match writer.document(value) {
         Ok(()) => {
             let hyphenated = writer.hyphenated;
             Ok(ToolArguments { json: json.into_bytes(), hyphenated })
         }
-        Err(Fault::Refused(message)) => {
+        Err(WriteError::Refused(message)) => {
             let why = message.strip_prefix("non-JSON-encodable ").unwrap_or(&message);
             Err(Unsent::NotEncodable(why.to_owned()))
         }
-        Err(Fault::TooLong(bytes)) => Err(Unsent::TooLong(bytes)),
-        Err(Fault::TooDeep) => Err(Unsent::Limit(print::too_deep())),
-        Err(Fault::Limit(error)) => Err(Unsent::Limit(error)),
+        Err(WriteError::TooLong(bytes)) => Err(Unsent::TooLong(bytes)),
+        Err(WriteError::TooDeep) => Err(Unsent::Limit(print::too_deep())),
+        Err(WriteError::Limit(error)) => Err(Unsent::Limit(error)),
     }
 }
 
 /// Why a value is not written.
-enum Fault {
+enum WriteError {
     /// It has no JSON form; the message.
     Refused(String),
     /// It is nested too deep.
@@ -94,33 +94,33 @@ enum Fault {
     Limit(Error),
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Limit(error)
+impl From<Error> for WriteError {
+    fn from(error: Error) -> WriteError {
+        WriteError::Limit(error)
     }
 }
 
-impl Fault {
+impl WriteError {
     fn into_error(self) -> Error {
         match self {
-            Fault::Refused(message) => Error::verbatim(Reason::RuntimeError, message),
-            Fault::TooDeep | Fault::TooLong(_) => print::too_deep(),
-            Fault::Limit(error) => error,
+            WriteError::Refused(message) => Error::verbatim(Reason::RuntimeError, message),
+            WriteError::TooDeep | WriteError::TooLong(_) => print::too_deep(),
+            WriteError::Limit(error) => error,
         }
     }
 }
 
-type Written<T = ()> = std::result::Result<T, Fault>;
+type WriteResult<T = ()> = std::result::Result<T, WriteError>;
 
 /// An array or object that is being written.
-struct Open {
-    level: Level,
+struct OpenContainer {
+    level: PrintLevel,
     /// An object whose keys are of different kinds, so that two of them may have the same text.
     mixed: Option<Map>,
 }
 
-impl Open {
-    fn of(value: &Value) -> Option<Open> {
+impl OpenContainer {
+    fn of(value: &Value) -> Option<OpenContainer> {
         let mixed = match value {
             Value::Map(map) => {
                 let kind =
@@ -130,7 +130,7 @@ impl Open {
             }
             _ => None,
         };
-        Level::of(value).map(|level| Open { level, mixed })
+        PrintLevel::of(value).map(|level| OpenContainer { level, mixed })
     }
 
     fn closing(&self) -> u8 {
@@ -138,9 +138,9 @@ impl Open {
     }
 }
 
-struct Writer<'a> {
+struct JsonWriter<'a> {
     out: &'a mut String,
-    levels: Vec<Open>,
+    levels: Vec<OpenContainer>,
     /// Places in `out` of names that were keyword keys and contain `-`.
     hyphenated: Vec<Range<usize>>,
     /// Digits of a key or a number.
@@ -149,12 +149,18 @@ struct Writer<'a> {
     most: usize,
 }
 
-impl<'a> Writer<'a> {
-    fn new(out: &'a mut String) -> Writer<'a> {
-        Writer { out, levels: Vec::new(), hyphenated: Vec::new(), scratch: String::new(), most: usize::MAX }
+impl<'a> JsonWriter<'a> {
+    fn new(out: &'a mut String) -> JsonWriter<'a> {
+        JsonWriter {
+            out,
+            levels: Vec::new(),
+            hyphenated: Vec::new(),
+            scratch: String::new(),
+            most: usize::MAX,
+        }
     }
 
-    fn document(&mut self, value: &Value) -> Written {
+    fn document(&mut self, value: &Value) -> WriteResult {
         self.value(value)?;
         while let Some(open) = self.levels.last_mut() {
             let separate = open.level.started();
@@ -182,22 +188,22 @@ impl<'a> Writer<'a> {
 
     /// Refuses `bytes` more than there are if that is more than there may be.
     #[inline]
-    fn check(&self, bytes: usize) -> Written {
+    fn check(&self, bytes: usize) -> WriteResult {
         match self.out.len().saturating_add(bytes) {
-            all if all > self.most => Err(Fault::TooLong(all)),
+            all if all > self.most => Err(WriteError::TooLong(all)),
             _ => Ok(()),
         }
     }
 
     #[inline]
-    fn push(&mut self, byte: u8) -> Written {
+    fn push(&mut self, byte: u8) -> WriteResult {
         self.check(1)?;
         grow_string(self.out, 1)?;
         self.out.push(char::from(byte));
         Ok(())
     }
 
-    fn text(&mut self, text: &str) -> Written {
+    fn text(&mut self, text: &str) -> WriteResult {
         self.check(text.len() + 2)?;
         meter::charge_steps(text.len() as u64 / 16)?;
         strings::push(text, self.out)?;
@@ -206,7 +212,7 @@ impl<'a> Writer<'a> {
     }
 
     #[inline]
-    fn raw(&mut self, text: &str) -> Written {
+    fn raw(&mut self, text: &str) -> WriteResult {
         self.check(text.len())?;
         grow_string(self.out, text.len())?;
         self.out.push_str(text);
@@ -214,7 +220,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a scalar, or opens a collection.
-    fn value(&mut self, value: &Value) -> Written {
+    fn value(&mut self, value: &Value) -> WriteResult {
         meter::charge_steps(1)?;
         match value {
             Value::Nil => self.raw("null"),
@@ -234,9 +240,9 @@ impl<'a> Writer<'a> {
             Value::Temporal(t) if !matches!(**t, Temporal::Duration(_)) => self.text(&t.iso()),
             Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_) | Value::Map(_) => {
                 if self.levels.len() >= MAX_DEPTH {
-                    return Err(Fault::TooDeep);
+                    return Err(WriteError::TooDeep);
                 }
-                let Some(open) = Open::of(value) else { return Ok(()) };
+                let Some(open) = OpenContainer::of(value) else { return Ok(()) };
                 self.push(if open.level.is_map() { b'{' } else { b'[' })?;
                 self.levels.push(open);
                 Ok(())
@@ -246,7 +252,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The shortest digits that read back to the same float.
-    fn float(&mut self, x: f64) -> Written {
+    fn float(&mut self, x: f64) -> WriteResult {
         let mut buffer = ryu::Buffer::new();
         let text = buffer.format_finite(x);
         match text.split_once('e') {
@@ -260,7 +266,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn key(&mut self, key: &Value) -> Written {
+    fn key(&mut self, key: &Value) -> WriteResult {
         meter::charge_steps(1)?;
         self.check_twins(key)?;
         match key {
@@ -287,7 +293,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Refuses a key whose text another key of the same object has too.
-    fn check_twins(&self, key: &Value) -> Written {
+    fn check_twins(&self, key: &Value) -> WriteResult {
         let Some(map) = self.levels.last().and_then(|open| open.mixed.as_ref()) else { return Ok(()) };
         let digits;
         let (name, twin) = match key {
@@ -317,9 +323,9 @@ impl<'a> Writer<'a> {
 
     /// The fault at the current place; `why` may add to its text.
     #[cold]
-    fn refused(&self, why: &str) -> Fault {
-        let path = Path::of(self.levels.iter().map(|open| &open.level)).into_text();
+    fn refused(&self, why: &str) -> WriteError {
+        let path = PathText::of(self.levels.iter().map(|open| &open.level)).into_text();
         let path = if path.is_empty() { "<root>" } else { &path };
-        Fault::Refused(format!("non-JSON-encodable value at {path}{why}"))
+        WriteError::Refused(format!("non-JSON-encodable value at {path}{why}"))
     }
 }

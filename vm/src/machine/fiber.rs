@@ -10,7 +10,7 @@ use super::own::Own;
 use super::stack::Stack;
 use crate::code::Arity;
 use crate::error::{Position, Result};
-use crate::meter::{self, Held};
+use crate::meter::{self, MemoryCharge};
 use crate::value::{Closure, Value, Vector};
 use ahash::AHashMap;
 use std::rc::Rc;
@@ -114,21 +114,21 @@ impl Drop for NativeCall {
 }
 
 /// A walk over an endless sequence whose loop is in its body.
-pub(super) struct Walk {
+pub(super) struct EndlessWalk {
     pub(super) call: NativeCall,
-    _held: Held,
+    _held: MemoryCharge,
 }
 
-impl Walk {
+impl EndlessWalk {
     /// Refuses when the limit has no room for one more.
-    pub(super) fn new(call: NativeCall) -> Result<Walk> {
+    pub(super) fn new(call: NativeCall) -> Result<EndlessWalk> {
         // The list doubles.
-        Ok(Walk { call, _held: Held::new(2 * size_of::<Walk>())? })
+        Ok(EndlessWalk { call, _held: MemoryCharge::new(2 * size_of::<EndlessWalk>())? })
     }
 }
 
 /// A fiber's action when it runs next, unless its top frame just continues.
-pub(super) enum Next {
+pub(super) enum FiberResumption {
     /// Call a function.
     Call(Value, Args),
     /// Hand a value to the frame on top.
@@ -159,7 +159,7 @@ pub(super) struct Fork {
     /// Branches that have been started and have not ended.
     pub(super) running: u32,
     /// Bytes of all branches, started or not.
-    pub(super) _held: Held,
+    pub(super) _held: MemoryCharge,
 }
 
 impl Fork {
@@ -189,7 +189,7 @@ pub(super) enum Branch {
 pub(super) struct Fiber {
     pub(super) stack: Stack,
     pub(super) frames: CallStack,
-    pub(super) next: Option<Next>,
+    pub(super) next: Option<FiberResumption>,
     pub(super) own: Own,
     /// For a branch: who forked it, and which branch it is.
     pub(super) parent: Option<(FiberId, u32)>,
@@ -199,9 +199,9 @@ pub(super) struct Fiber {
     /// The host call that it waits for.
     pub(super) waiting_for: Option<CallId>,
     /// The request that the call has sent, charged until it is answered.
-    pub(super) asked: Held,
+    pub(super) asked: MemoryCharge,
     /// The walks over endless sequences that loops are in, innermost last, but for those that make an element.
-    pub(super) walks: Vec<Walk>,
+    pub(super) walks: Vec<EndlessWalk>,
     /// Bytes charged for the stacks.
     charged: usize,
 }
@@ -210,7 +210,7 @@ impl Fiber {
     const BYTES: usize = 240;
 
     /// A fiber that begins with `next`.
-    pub(super) fn new(next: Next) -> Fiber {
+    pub(super) fn new(next: FiberResumption) -> Fiber {
         meter::charge_memory(Self::BYTES);
         Fiber {
             stack: Stack::default(),
@@ -221,7 +221,7 @@ impl Fiber {
             overlay: None,
             fork: None,
             waiting_for: None,
-            asked: Held::default(),
+            asked: MemoryCharge::default(),
             walks: Vec::new(),
             charged: 0,
         }
@@ -229,7 +229,7 @@ impl Fiber {
 
     /// A fiber that waits, with nothing on its stacks yet.
     pub(super) fn waiting() -> Fiber {
-        let mut fiber = Fiber::new(Next::Native(Input::Start));
+        let mut fiber = Fiber::new(FiberResumption::Native(Input::Start));
         fiber.next = None;
         fiber
     }

@@ -1,10 +1,10 @@
 //! Branches of `pmap` and `pcalls`: started in order, waiting together, collected in order.
 
-use super::fiber::{Branch, Fiber, FiberId, Fork, Next};
+use super::fiber::{Branch, Fiber, FiberId, FiberResumption, Fork};
 use super::frame::{Args, ForkKind};
 use super::{Machine, meter};
 use crate::error::{Error, Reason, Result};
-use crate::meter::Held;
+use crate::meter::MemoryCharge;
 use crate::value::{Value, Vector};
 use ahash::AHashSet;
 
@@ -38,7 +38,7 @@ impl Machine {
         let (number, count) = (self.next_fork, branches.len());
         self.next_fork = number.wrapping_add(1);
         self.note_fork(ForkNote { number, kind, count, errors: None });
-        let held = Held::taken(branches.len() * Fork::BRANCH_BYTES);
+        let held = MemoryCharge::taken(branches.len() * Fork::BRANCH_BYTES);
         fiber.fork = Some(Box::new(Fork {
             number,
             kind,
@@ -75,7 +75,7 @@ impl Machine {
             return;
         };
         let index = fork.branches.len() as u32;
-        let mut branch = Fiber::new(Next::Call(callee, args));
+        let mut branch = Fiber::new(FiberResumption::Call(callee, args));
         branch.parent = Some((parent, index));
         branch.own.remembered = fiber.own.remembered.clone();
         if fiber.own.output.is_captured() {
@@ -180,8 +180,8 @@ impl Machine {
         meter::work(values.len() as u64);
         let failure = failure.or_else(|| fiber.own.output.check_attached(self.env.max_attached_bytes).err());
         fiber.next = Some(match failure {
-            Some(error) => Next::Raise(error),
-            None => Next::Value(Value::Vector(Vector::from_vec(values))),
+            Some(error) => FiberResumption::Raise(error),
+            None => FiberResumption::Value(Value::Vector(Vector::from_vec(values))),
         });
         self.note_fork(note);
         // A parent that is queued to start branches has none left to start.

@@ -338,10 +338,10 @@ pub enum BlockMember {
 
 thread_local! {
     /// The keywords of replies. They are built once a thread and belong to no machine, so that none is charged for them.
-    static NAMES: Names = Names::new();
+    static NAMES: ReplyKeys = ReplyKeys::new();
 }
 
-struct Names {
+struct ReplyKeys {
     ok: Value,
     value: Value,
     value_kind: Value,
@@ -353,11 +353,11 @@ struct Names {
     raw: Value,
 }
 
-impl Names {
-    fn new() -> Names {
+impl ReplyKeys {
+    fn new() -> ReplyKeys {
         let mut account = Account::new(u64::MAX);
         let _of_nobody = account.install();
-        Names {
+        ReplyKeys {
             ok: Value::keyword("ok"),
             value: Value::keyword("value"),
             value_kind: Value::keyword("value_kind"),
@@ -372,7 +372,7 @@ impl Names {
 }
 
 /// One of the keywords of replies.
-fn name(of: impl FnOnce(&Names) -> &Value) -> Value {
+fn name(of: impl FnOnce(&ReplyKeys) -> &Value) -> Value {
     NAMES.with(|names| of(names).clone())
 }
 

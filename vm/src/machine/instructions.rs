@@ -3,9 +3,9 @@
 //! They work on the state in memory: the value stack, and the frame, whose `pc` is after the running instruction.
 
 use super::builtin::{Builtin, Native};
-use super::fiber::{CodeFrame, Fiber, NativeCall, Next, Overlay, Walk};
+use super::fiber::{CodeFrame, EndlessWalk, Fiber, FiberResumption, NativeCall, Overlay};
 use super::fuel::Fuel;
-use super::interpreter::Stop;
+use super::interpreter::FiberStop;
 use super::operations::{self, Binary, Operands};
 use super::stack::Stack;
 use super::{Args, Ctx, Machine, call, unbound};
@@ -19,9 +19,9 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// Whether the loop continues, or why it is left: as [`Machine::interpret`] says.
-type Done = Result<ControlFlow<Option<Stop>>>;
+type LoopResult = Result<ControlFlow<Option<FiberStop>>>;
 
-const ON: Done = Ok(ControlFlow::Continue(()));
+const ON: LoopResult = Ok(ControlFlow::Continue(()));
 
 /// Bytes charged for an entry of the undo log.
 pub(super) const UNDO_BYTES: usize = 40;
@@ -45,7 +45,7 @@ impl Machine {
         fuel: &mut Fuel,
         id: BuiltinId,
         argc: u16,
-    ) -> Done {
+    ) -> LoopResult {
         let library = self.env.namespace.library();
         let builtin = library.get(id);
         let argc = usize::from(argc);
@@ -85,7 +85,7 @@ impl Machine {
         fuel: &mut Fuel,
         frame: &mut CodeFrame,
         argc: usize,
-    ) -> Done {
+    ) -> LoopResult {
         let at = stack.height() - argc - 1;
         if let Some(callee) = stack.take_closure(at) {
             meter::check_memory()?;
@@ -112,7 +112,7 @@ impl Machine {
         fuel: &mut Fuel,
         frame: &mut CodeFrame,
         argc: usize,
-    ) -> Done {
+    ) -> LoopResult {
         let at = stack.height() - argc - 1;
         let Some(callee) = stack.take_closure(at) else {
             return self.call(fiber, stack, fuel, frame, argc);
@@ -136,7 +136,7 @@ impl Machine {
         fuel: &mut Fuel,
         frame: &mut CodeFrame,
         op: Op,
-    ) -> Done {
+    ) -> LoopResult {
         let base = frame.base as usize;
         let closure = &*frame.closure;
         let body = frame.body();
@@ -213,12 +213,12 @@ impl Machine {
                 let same = metered!(fuel, crate::value::equal(value, &constants[key as usize]));
                 stack.push(Value::bool(same));
             }
-            Op::Halt => return Ok(ControlFlow::Break(Some(Stop::Halt(stack.pop())))),
+            Op::Halt => return Ok(ControlFlow::Break(Some(FiberStop::Halt(stack.pop())))),
             Op::Fail => {
                 let value = stack.pop();
                 let shown = metered!(fuel, crate::print::bounded(&value, 50));
                 let error = Error::fail(value, shown).at(frame.position());
-                return Ok(ControlFlow::Break(Some(Stop::Fail(error))));
+                return Ok(ControlFlow::Break(Some(FiberStop::Fail(error))));
             }
 
             Op::Vector(n) => {
@@ -373,7 +373,7 @@ impl Machine {
                 let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice: fuel.left() };
                 let frame = metered!(fuel, walk_series(&mut ctx, &series))?;
                 stack.push(Value::Int(fiber.walks.len() as i64));
-                fiber.walks.push(Walk::new(NativeCall::new(frame))?);
+                fiber.walks.push(EndlessWalk::new(NativeCall::new(frame))?);
             }
             Op::Cursor | Op::Walk => {
                 let collection = stack.pop();
@@ -390,7 +390,7 @@ impl Machine {
             Op::Next { slot, exit } => match stack.at(base + usize::from(slot)) {
                 Value::Int(number) => {
                     // A number that is none of ours is that of no walk.
-                    fiber.next = Some(Next::Walk(usize::try_from(*number).unwrap_or(usize::MAX)));
+                    fiber.next = Some(FiberResumption::Walk(usize::try_from(*number).unwrap_or(usize::MAX)));
                     return Ok(ControlFlow::Break(None));
                 }
                 _ => frame.pc = exit,
@@ -436,7 +436,7 @@ impl Machine {
         stack: &mut Stack,
         name: &str,
         operation: fn(&Value) -> Result<Value>,
-    ) -> Done {
+    ) -> LoopResult {
         let operand = stack.pop();
         if CHECKED && let Some(callee) = self.shadow_of(fiber.overlay.as_deref(), name) {
             return hand_over(fiber, callee, Args::from_iter([operand]));
@@ -457,7 +457,7 @@ impl Machine {
         fuel: &mut Fuel,
         base: usize,
         binary: &Binary,
-    ) -> Done {
+    ) -> LoopResult {
         let top = stack.height();
         let number;
         let (a, b, popped) = match binary.operands {
@@ -559,7 +559,7 @@ fn of_call(error: Error, builtin: &Builtin, args: &[Value]) -> Error {
 
 /// Leaves the loop for a call that the [trampoline](Machine::trampoline) sets up.
 #[inline]
-fn hand_over(fiber: &mut Fiber, callee: Value, args: Args) -> Done {
-    fiber.next = Some(Next::Call(callee, args));
+fn hand_over(fiber: &mut Fiber, callee: Value, args: Args) -> LoopResult {
+    fiber.next = Some(FiberResumption::Call(callee, args));
     Ok(ControlFlow::Break(None))
 }

@@ -7,7 +7,7 @@
 use super::Ctx;
 use super::Machine;
 use super::call_stack::Frame;
-use super::fiber::{CodeFrame, Fiber, FiberId, Next};
+use super::fiber::{CodeFrame, Fiber, FiberId, FiberResumption};
 use super::frame::{Flow, Reentry};
 use super::fuel::Fuel;
 use super::native::Landing;
@@ -26,7 +26,7 @@ use std::rc::Rc;
 const REENTRY_STEPS: i64 = if meter::METERED { 3 } else { 0 };
 
 /// Why a fiber stopped, unless it failed.
-pub(super) enum Stop {
+pub(super) enum FiberStop {
     /// The slice is used up.
     Slice,
     /// It waits for the host.
@@ -43,9 +43,9 @@ pub(super) enum Stop {
 
 impl Machine {
     /// Runs one fiber until it stops.
-    pub(super) fn run_fiber(&mut self, id: FiberId, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Stop> {
+    pub(super) fn run_fiber(&mut self, id: FiberId, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<FiberStop> {
         if fiber.fork.is_some() {
-            return Ok(Stop::Forked);
+            return Ok(FiberStop::Forked);
         }
         let result = self.run_frames(id, fiber, fuel);
         fuel.close();
@@ -61,7 +61,7 @@ impl Machine {
         })
     }
 
-    fn run_frames(&mut self, id: FiberId, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Stop> {
+    fn run_frames(&mut self, id: FiberId, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<FiberStop> {
         loop {
             if let Some(next) = fiber.next.take() {
                 match self.trampoline(id, fiber, fuel, next)? {
@@ -86,7 +86,11 @@ impl Machine {
     ///
     /// `CHECKED` is set once a definition may hide a builtin or a global: then every instruction that stands
     /// for a name looks the name up.
-    fn interpret<const CHECKED: bool>(&mut self, fiber: &mut Fiber, fuel: &mut Fuel) -> Result<Option<Stop>> {
+    fn interpret<const CHECKED: bool>(
+        &mut self,
+        fiber: &mut Fiber,
+        fuel: &mut Fuel,
+    ) -> Result<Option<FiberStop>> {
         // The loop works on a stack of its own, which it reaches without a pointer.
         let mut stack = std::mem::take(&mut fiber.stack);
         let result = self.execute::<CHECKED>(fiber, &mut stack, fuel);
@@ -104,7 +108,7 @@ impl Machine {
         fiber: &mut Fiber,
         stack: &mut Stack,
         fuel: &mut Fuel,
-    ) -> Result<Option<Stop>> {
+    ) -> Result<Option<FiberStop>> {
         let Some(mut frame) = fiber.frames.pop_code() else {
             unreachable!("the trampoline leaves a code frame on top")
         };
@@ -608,7 +612,7 @@ impl Machine {
                     Some(Frame::Code(_)) => unreachable!("that would be the caller"),
                     None => {
                         fuel.left = left;
-                        return Ok(Some(Stop::Done(stack.pop())));
+                        return Ok(Some(FiberStop::Done(stack.pop())));
                     }
                     Some(Frame::Native(native)) => {
                         fuel.left = left;
@@ -636,9 +640,9 @@ impl Machine {
                             }
                             Reentry::Return => {
                                 fuel.left -= i64::from(meter::METERED);
-                                fiber.next = Some(Next::Flow(Flow::Return(stack.pop())));
+                                fiber.next = Some(FiberResumption::Flow(Flow::Return(stack.pop())));
                             }
-                            Reentry::No => fiber.next = Some(Next::Value(stack.pop())),
+                            Reentry::No => fiber.next = Some(FiberResumption::Value(stack.pop())),
                         }
                         return Ok(None);
                     }
@@ -655,7 +659,7 @@ impl Machine {
                 fuel.left += 1;
                 frame.pc -= 1;
                 fiber.frames.push_code(frame);
-                return Ok(Some(Stop::Slice));
+                return Ok(Some(FiberStop::Slice));
             }
             let done = match op {
                 Op::Native { id, argc } => self.call_builtin(fiber, stack, fuel, id, argc),

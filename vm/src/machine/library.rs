@@ -18,7 +18,7 @@ pub struct Library {
     named: usize,
     handles: Vec<BuiltinHandle>,
     /// Bare names, and those of the special forms: a name of a program costs one probe.
-    by_name: AHashMap<&'static str, Known>,
+    by_name: AHashMap<&'static str, NameMeaning>,
     by_alias: AHashMap<&'static str, BuiltinId>,
     /// The qualified spellings and aliases of all builtins, in the order of their ids.
     aliases: Vec<&'static str>,
@@ -29,7 +29,7 @@ pub struct Library {
 
 /// The meaning of a name without the program's definitions: a special form, a builtin, both or neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct NameMeaning {
     /// The special form of that name.
     pub special: Option<SpecialForm>,
     /// The builtin of that name.
@@ -97,7 +97,8 @@ impl Library {
         }
         let mut spellings: &'static str = spellings.leak();
         let (mut aliases, mut ends) = (Vec::new(), Vec::with_capacity(all.len()));
-        let mut by_name: AHashMap<&str, Known> = AHashMap::with_capacity(all.len() + SpecialForm::ALL.len());
+        let mut by_name: AHashMap<&str, NameMeaning> =
+            AHashMap::with_capacity(all.len() + SpecialForm::ALL.len());
         let mut by_alias = AHashMap::with_capacity(all.len() * 2);
         for (id, builtin) in all.iter().enumerate() {
             let before = aliases.len();
@@ -138,7 +139,7 @@ impl Library {
     }
 
     /// The meaning of a bare name without the program's definitions.
-    pub fn known(&self, name: &str) -> Known {
+    pub fn known(&self, name: &str) -> NameMeaning {
         self.by_name.get(name).copied().unwrap_or_default()
     }
 

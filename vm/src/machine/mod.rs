@@ -45,7 +45,7 @@ pub use host_call::{
     Payload, PendingCall, Reply, UpstreamCall,
 };
 pub(crate) use library::LibraryParts;
-pub use library::{Known, Library};
+pub use library::{Library, NameMeaning};
 pub use namespace::{Binding, Namespace};
 pub(crate) use operations::keyword_arguments;
 pub(crate) use output::Capture;
@@ -62,14 +62,14 @@ pub use unbound::qualified_hint;
 
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
-use crate::meter::{self, Account, Deadline, Held, Reservation};
+use crate::meter::{self, Account, Deadline, MemoryCharge, Reservation};
 use crate::value::{
     Blob, Captures, Closure, Layouts, Map, Missed, MissedKey, PaidPatterns, Str, Value, take_missed,
 };
 use ahash::AHashMap;
 use env::Env;
-use fiber::{Fiber, FiberId, Next};
-use interpreter::Stop;
+use fiber::{Fiber, FiberId, FiberResumption};
+use interpreter::FiberStop;
 use output::Output;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -238,7 +238,7 @@ impl Machine {
             Ok(module) => {
                 let _installed = account.install_with(setup.reservation.clone(), None);
                 let main = Closure::new(module, 0, Captures::new(Default::default()));
-                let mut fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
+                let mut fiber = Fiber::new(FiberResumption::Call(Value::Closure(main), Args::new()));
                 for note in own.iter().flat_map(|program| &program.notes) {
                     fiber.own.output.note(Str::new(note));
                 }
@@ -325,29 +325,29 @@ impl Machine {
                 return self.end(fiber, Err(error));
             }
             match stop {
-                Ok(Stop::Slice) if !over_steps && self.steps_used < self.limits.steps => {
+                Ok(FiberStop::Slice) if !over_steps && self.steps_used < self.limits.steps => {
                     self.fibers[id as usize] = Some(fiber);
                     self.ready.push_front(id);
                     if fuel <= 0 {
                         return Step::Slice;
                     }
                 }
-                Ok(Stop::Slice) => return self.end(fiber, Err(Error::steps(self.limits.steps))),
+                Ok(FiberStop::Slice) => return self.end(fiber, Err(Error::steps(self.limits.steps))),
                 _ if over_steps => return self.end(fiber, Err(Error::steps(self.limits.steps))),
-                Ok(Stop::Wait) => {
+                Ok(FiberStop::Wait) => {
                     fiber.settle();
                     self.fibers[id as usize] = Some(fiber);
                 }
-                Ok(Stop::Forked) => {
+                Ok(FiberStop::Forked) => {
                     fiber.settle();
                     self.fibers[id as usize] = Some(fiber);
                     self.start_branch(id);
                 }
-                Ok(Stop::Done(value)) => match fiber.parent {
+                Ok(FiberStop::Done(value)) => match fiber.parent {
                     None => return self.end(fiber, Ok(value)),
                     Some(parent) => self.end_branch(id, fiber, parent, Ok(value)),
                 },
-                Ok(Stop::Halt(value)) => match fiber.parent {
+                Ok(FiberStop::Halt(value)) => match fiber.parent {
                     None => {
                         self.returned = true;
                         return self.end(fiber, Ok(value));
@@ -357,7 +357,7 @@ impl Machine {
                         self.end_branch(id, fiber, parent, Err(error));
                     }
                 },
-                Ok(Stop::Fail(error)) => match fiber.parent {
+                Ok(FiberStop::Fail(error)) => match fiber.parent {
                     None => return self.end(fiber, Err(error)),
                     Some(parent) => {
                         let error = self.exit_in_branch(parent.0, "fail");
@@ -431,10 +431,10 @@ impl Machine {
             self.steps_used = self.steps_used.saturating_add(meter::take_work());
             if let Some(fiber) = &mut self.fibers[id as usize] {
                 fiber.waiting_for = None;
-                fiber.asked = Held::default();
+                fiber.asked = MemoryCharge::default();
                 fiber.next = Some(match value {
-                    Ok(value) => Next::Value(value),
-                    Err(error) => Next::Raise(error),
+                    Ok(value) => FiberResumption::Value(value),
+                    Err(error) => FiberResumption::Raise(error),
                 });
                 self.ready.push_back(id);
             }
@@ -464,7 +464,7 @@ impl Machine {
             let _installed = account.install_with(self.reservation.clone(), self.deadline);
             let root = self.fibers[ROOT as usize]
                 .take()
-                .unwrap_or_else(|| Box::new(Fiber::new(Next::Value(Value::Nil))));
+                .unwrap_or_else(|| Box::new(Fiber::new(FiberResumption::Value(Value::Nil))));
             self.end(root, Err(error));
         }
         self.account = account;

@@ -3,14 +3,14 @@
 use super::builtin::Native;
 use super::call::{self, CallNow};
 use super::call_stack::Frame;
-use super::fiber::{CodeFrame, Fiber, FiberId, NativeCall, Next, Walk};
+use super::fiber::{CodeFrame, EndlessWalk, Fiber, FiberId, FiberResumption, NativeCall};
 use super::frame::{Args, Flow, Input};
 use super::fuel::Fuel;
-use super::interpreter::Stop;
+use super::interpreter::FiberStop;
 use super::{Ctx, Machine, PendingCall};
 use crate::code::Op;
 use crate::error::Result;
-use crate::meter::{self, Held};
+use crate::meter::{self, MemoryCharge};
 use crate::value::{Value, drop_many};
 
 /// How to continue after a call has been set up or finished.
@@ -18,7 +18,7 @@ pub(super) enum Landing {
     /// A code frame is on top; run it.
     Code,
     /// The fiber stops.
-    Stop(Stop),
+    Stop(FiberStop),
 }
 
 impl Machine {
@@ -29,34 +29,34 @@ impl Machine {
         id: FiberId,
         fiber: &mut Fiber,
         fuel: &mut Fuel,
-        mut next: Next,
+        mut next: FiberResumption,
     ) -> Result<Landing> {
         loop {
-            if fuel.is_empty() && !matches!(next, Next::Raise(_)) {
+            if fuel.is_empty() && !matches!(next, FiberResumption::Raise(_)) {
                 fiber.next = Some(next);
-                return Ok(Landing::Stop(Stop::Slice));
+                return Ok(Landing::Stop(FiberStop::Slice));
             }
-            if let Next::Walk(number) = next {
+            if let FiberResumption::Walk(number) = next {
                 next = take_step(fiber, number)?;
                 continue;
             }
-            if let Next::NoElement = next {
+            if let FiberResumption::NoElement = next {
                 if leave_loop(fiber) {
                     return Ok(Landing::Code);
                 }
-                next = Next::Value(Value::Nil);
+                next = FiberResumption::Value(Value::Nil);
                 continue;
             }
             // A var is called as its value is.
-            if let Next::Call(Value::Var(name), args) = next {
+            if let FiberResumption::Call(Value::Var(name), args) = next {
                 meter::work(1);
                 let Some(value) = self.value_of(fiber.overlay.as_deref(), name.as_str()) else {
                     return Err(call::not_callable(&Value::Var(name)));
                 };
-                next = Next::Call(value, args);
+                next = FiberResumption::Call(value, args);
                 continue;
             }
-            if let Next::Flow(flow) = next {
+            if let FiberResumption::Flow(flow) = next {
                 match self.follow(id, fiber, flow, true)? {
                     Ok(then) => next = then,
                     Err(stop) => return Ok(Landing::Stop(stop)),
@@ -65,15 +65,17 @@ impl Machine {
             }
             fuel.open();
             // A frame that is resumed after a yield is not charged again: steps do not depend on slices.
-            if !matches!(next, Next::Native(_)) {
+            if !matches!(next, FiberResumption::Native(_)) {
                 meter::work(1);
             }
             let slice = fuel.left();
             let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice };
             let (flow, from_frame) = match next {
-                Next::Raise(error) => return Err(error),
-                Next::Flow(_) | Next::Walk(_) | Next::NoElement => unreachable!("followed above"),
-                Next::Value(value) => match fiber.frames.last_mut() {
+                FiberResumption::Raise(error) => return Err(error),
+                FiberResumption::Flow(_) | FiberResumption::Walk(_) | FiberResumption::NoElement => {
+                    unreachable!("followed above")
+                }
+                FiberResumption::Value(value) => match fiber.frames.last_mut() {
                     Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, Input::Value(value))?, true),
                     Some(Frame::Code(_)) => {
                         fiber.stack.push(value);
@@ -81,13 +83,13 @@ impl Machine {
                         meter::check_memory()?;
                         return Ok(Landing::Code);
                     }
-                    None => return Ok(Landing::Stop(Stop::Done(value))),
+                    None => return Ok(Landing::Stop(FiberStop::Done(value))),
                 },
-                Next::Native(input) => match fiber.frames.last_mut() {
+                FiberResumption::Native(input) => match fiber.frames.last_mut() {
                     Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, input)?, true),
                     _ => unreachable!("only a builtin yields"),
                 },
-                Next::Call(Value::Closure(callee), args) => {
+                FiberResumption::Call(Value::Closure(callee), args) => {
                     fuel.close();
                     let argc = args.len();
                     fiber.reserve(argc + 1)?;
@@ -106,7 +108,7 @@ impl Machine {
                     fiber.charge_stacks()?;
                     return Ok(Landing::Code);
                 }
-                Next::Call(callee, args) => (start(&mut ctx, callee, args)?, false),
+                FiberResumption::Call(callee, args) => (start(&mut ctx, callee, args)?, false),
             };
             fuel.close();
             meter::check_memory()?;
@@ -126,56 +128,56 @@ impl Machine {
         fiber: &mut Fiber,
         flow: Flow,
         from_frame: bool,
-    ) -> Result<std::result::Result<Next, Stop>> {
+    ) -> Result<std::result::Result<FiberResumption, FiberStop>> {
         if from_frame && !matches!(flow, Flow::Call(..) | Flow::Yield | Flow::Element(_)) {
             fiber.frames.pop();
         }
         Ok(Ok(match flow {
-            Flow::Return(value) => Next::Value(value),
-            Flow::Call(callee, args) | Flow::TailCall(callee, args) => Next::Call(callee, args),
+            Flow::Return(value) => FiberResumption::Value(value),
+            Flow::Call(callee, args) | Flow::TailCall(callee, args) => FiberResumption::Call(callee, args),
             Flow::Push(frame) => {
                 fiber.reserve(0)?;
                 fiber.frames.push(Frame::Native(NativeCall::new(frame)));
                 fiber.charge_stacks()?;
-                Next::Native(Input::Start)
+                FiberResumption::Native(Input::Start)
             }
-            Flow::Yield => Next::Native(Input::Start),
+            Flow::Yield => FiberResumption::Native(Input::Start),
             Flow::Fork(kind, branches) => {
                 self.fork(fiber, kind, branches);
-                return Ok(Err(Stop::Forked));
+                return Ok(Err(FiberStop::Forked));
             }
             Flow::Host(request) => {
-                fiber.asked = Held::new(request.bytes())?;
+                fiber.asked = MemoryCharge::new(request.bytes())?;
                 let call = self.next_call;
                 self.next_call += 1;
                 self.waiting.insert(call, id);
                 fiber.waiting_for = Some(call);
                 self.outgoing.push(PendingCall { id: call, request });
-                return Ok(Err(Stop::Wait));
+                return Ok(Err(FiberStop::Wait));
             }
             Flow::Element(element) => {
                 if let Some(Frame::Native(call)) = fiber.frames.pop() {
-                    fiber.walks.push(Walk::new(call)?);
+                    fiber.walks.push(EndlessWalk::new(call)?);
                 }
-                Next::Value(element)
+                FiberResumption::Value(element)
             }
-            Flow::NoElement => Next::NoElement,
+            Flow::NoElement => FiberResumption::NoElement,
         }))
     }
 }
 
 /// Resumes the walk with this number for its next element; those of loops inside its own have ended. Untrusted bytes may name
 /// one that does not exist.
-fn take_step(fiber: &mut Fiber, number: usize) -> Result<Next> {
+fn take_step(fiber: &mut Fiber, number: usize) -> Result<FiberResumption> {
     fiber.walks.truncate(number.saturating_add(1));
     if fiber.walks.len() <= number {
-        return Ok(Next::NoElement);
+        return Ok(FiberResumption::NoElement);
     }
-    let Some(walk) = fiber.walks.pop() else { return Ok(Next::NoElement) };
+    let Some(walk) = fiber.walks.pop() else { return Ok(FiberResumption::NoElement) };
     fiber.reserve(0)?;
     fiber.frames.push(Frame::Native(walk.call));
     fiber.charge_stacks()?;
-    Ok(Next::Native(Input::Start))
+    Ok(FiberResumption::Native(Input::Start))
 }
 
 /// Lets the frame on top leave the loop whose next element it waits for; whether it is in one.

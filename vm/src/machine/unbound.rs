@@ -35,7 +35,7 @@ pub(super) fn static_error(names: &[&str], local: &[Rc<str>], namespace: &Namesp
 pub(super) fn runtime_error(name: &str, namespace: &Namespace) -> Error {
     if name.starts_with('.') {
         let methods = namespace.library().all().iter().map(|builtin| builtin.name);
-        let similar = Search::new().similar(name, methods.filter(|name| name.starts_with('.')));
+        let similar = NameSearch::new().similar(name, methods.filter(|name| name.starts_with('.')));
         let hint = match (name, advice(name), similar) {
             (_, Some(advice), _) => format!("{}.", described(advice).trim_start_matches('.')),
             ("..", ..) => " Write (-> obj .method .method).".to_owned(),
@@ -53,7 +53,7 @@ pub(super) fn runtime_error(name: &str, namespace: &Namespace) -> Error {
 
 /// At most one hint, with the punctuation before it.
 fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
-    hint_among(name, &known_names(local, namespace), &mut Search::new())
+    hint_among(name, &known_names(local, namespace), &mut NameSearch::new())
 }
 
 /// The names that an unknown one may be a misspelling of: the language's own, those of the session, and those of the text.
@@ -67,7 +67,7 @@ fn known_names<'n>(local: &'n [Rc<str>], namespace: &'n Namespace) -> Vec<&'n st
         .collect()
 }
 
-fn hint_among(name: &str, known: &[&str], search: &mut Search) -> String {
+fn hint_among(name: &str, known: &[&str], search: &mut NameSearch) -> String {
     if SpecialForm::named(name).is_some() {
         return format!(". Hint: '{name}' is a special form, use ({name} ...) with parentheses");
     }
@@ -137,7 +137,7 @@ pub fn qualified_hint(prefix: &str, name: &str, library: &Library) -> String {
         return described(advice);
     }
     let members = spellings().filter_map(|spelling| spelling.strip_prefix(prefix)?.strip_prefix('/'));
-    match Search::new().similar(name, members) {
+    match NameSearch::new().similar(name, members) {
         Some(best) => format!(". Did you mean: {prefix}/{best}"),
         None => String::new(),
     }
@@ -161,20 +161,20 @@ fn first_hint(names: &[&str], local: &[Rc<str>], namespace: &Namespace) -> Strin
     if let Some(name) = names.iter().find(absent) {
         return named(name, &hint(name, local, namespace));
     }
-    let (known, mut search) = (known_names(local, namespace), Search::new());
+    let (known, mut search) = (known_names(local, namespace), NameSearch::new());
     let mut hints = names.iter().map(|name| (name, hint_among(name, &known, &mut search)));
     hints.find(|(_, hint)| !hint.is_empty()).map_or_else(String::new, |(name, hint)| named(name, &hint))
 }
 
 /// A search for similar names on behalf of one error. Its comparisons are bounded, so that a text full of unbound names costs
 /// no more than one with a few; the bound counts letters, so that equal texts have equal hints.
-struct Search {
+struct NameSearch {
     pairs_left: usize,
 }
 
-impl Search {
-    fn new() -> Search {
-        Search { pairs_left: MOST_PAIRS }
+impl NameSearch {
+    fn new() -> NameSearch {
+        NameSearch { pairs_left: MOST_PAIRS }
     }
 
     /// The known name that is most like `name`, if any is like it enough.
@@ -310,7 +310,7 @@ mod tests {
         assert!((of("dixon", "dicksonx") - 0.767).abs() < 0.001);
         assert_eq!(of("abc", "xyz"), 0.0);
         assert_eq!(of("same", "same"), 1.0);
-        let similar = Search::new().similar("conut", ["count", "cons"].into_iter());
+        let similar = NameSearch::new().similar("conut", ["count", "cons"].into_iter());
         assert_eq!(similar, Some("count"), "the same letters");
     }
 
@@ -321,7 +321,7 @@ mod tests {
         local.push(Rc::from("total-sales"));
         let names: Vec<String> = (0..5_000).map(|n| format!("yxcvbnmasdf-{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let (known, mut search) = (known_names(&local, &namespace), Search::new());
+        let (known, mut search) = (known_names(&local, &namespace), NameSearch::new());
         let compared = names.iter().filter(|name| {
             hint_among(name, &known, &mut search);
             search.pairs_left > 0

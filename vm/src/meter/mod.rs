@@ -335,19 +335,19 @@ pub(crate) fn set_work_limit(steps: u64) {
 
 /// Bytes besides values that are charged as long as this lives.
 #[derive(Debug, Default)]
-pub struct Held(usize);
+pub struct MemoryCharge(usize);
 
-impl Held {
+impl MemoryCharge {
     /// Charges `bytes` that are about to be allocated; refuses beyond the limit.
-    pub(crate) fn new(bytes: usize) -> Result<Held> {
+    pub(crate) fn new(bytes: usize) -> Result<MemoryCharge> {
         reserve(bytes)?;
-        Ok(Held::taken(bytes))
+        Ok(MemoryCharge::taken(bytes))
     }
 
     /// Charges `bytes` that exist already.
-    pub(crate) fn taken(bytes: usize) -> Held {
+    pub(crate) fn taken(bytes: usize) -> MemoryCharge {
         charge_memory(bytes);
-        Held(bytes)
+        MemoryCharge(bytes)
     }
 
     /// How many.
@@ -369,7 +369,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         credit_memory(self.0);
     }

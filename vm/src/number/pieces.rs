@@ -8,7 +8,7 @@
 
 use super::big::{product_cost, quotient_cost};
 use crate::error::Result;
-use crate::meter::{self, Held};
+use crate::meter::{self, MemoryCharge};
 use num_bigint::{BigInt, BigUint, Sign};
 use num_integer::Integer;
 use num_traits::Zero;
@@ -107,8 +107,8 @@ fn signed(negative: bool, magnitude: BigUint) -> BigInt {
 }
 
 /// The memory for splitting integers of so many bits together: parts of them, and of the result, at each level.
-fn scratch(bits: u64) -> Result<Held> {
-    Held::new(bits as usize / 2)
+fn scratch(bits: u64) -> Result<MemoryCharge> {
+    MemoryCharge::new(bits as usize / 2)
 }
 
 /// The bits from `at` on, and those below.

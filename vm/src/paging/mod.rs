@@ -3,9 +3,9 @@
 //! The names are those of public APIs: cursors and tokens, the id of the last item, offsets and totals, numbers of pages,
 //! addresses of the next page, and flags, in the page itself or in maps around its items (functions.md 32, decision 184).
 //!
-//! * [`Parameters`] — a tool's parameters; [`Sent`] — a call's arguments for them.
+//! * [`Parameters`] — a tool's parameters; [`PageArguments`] — a call's arguments for them.
 //! * [`Page`] — a page that was read: the place of its items, and its signs.
-//! * [`Next`] — the next page.
+//! * [`NextPage`] — the next page.
 //! * [`Standing`] — the same for notes to a reader of an answer that is not complete.
 
 mod address;
@@ -17,7 +17,7 @@ mod signs;
 mod standing;
 
 pub use names::Role;
-pub(crate) use next::{Next, next, pairs};
+pub(crate) use next::{NextPage, next, pairs};
 pub(crate) use page::{Page, is_list};
-pub use parameters::{Kind, Parameter, Parameters, Scalar, Sent};
-pub use standing::{Asked, More, Standing, Way};
+pub use parameters::{PageArguments, Parameter, ParameterKind, Parameters, Scalar};
+pub use standing::{CallFacts, More, Standing, Way};

@@ -3,15 +3,15 @@
 use super::address::query;
 use super::names::{Plain, Role};
 use super::page::Page;
-use super::parameters::{Kind, Parameter, Parameters, Sent};
-use super::signs::Found;
+use super::parameters::{PageArguments, Parameter, ParameterKind, Parameters};
+use super::signs::PageEntry;
 use crate::value::Value;
 
 /// Arguments by name.
 pub(crate) type Arguments = Vec<(String, Value)>;
 
 /// The page after a page.
-pub(crate) enum Next {
+pub(crate) enum NextPage {
     /// Nothing: the page says so, or nothing speaks of pages at all.
     End,
     /// The page says that there is more, and these arguments ask for it.
@@ -37,9 +37,9 @@ pub(crate) fn next(
     page: &Page<'_>,
     count: i64,
     parameters: &Parameters,
-    sent: &Sent,
+    sent: &PageArguments,
     before: Option<i64>,
-) -> Next {
+) -> NextPage {
     Following { page, parameters, sent, count }.next(before)
 }
 
@@ -48,7 +48,7 @@ pub(super) fn is_placed(
     page: &Page<'_>,
     count: i64,
     parameters: &Parameters,
-    sent: &Sent,
+    sent: &PageArguments,
     before: Option<i64>,
 ) -> bool {
     Following { page, parameters, sent, count }.consumed(before).is_some()
@@ -57,7 +57,7 @@ pub(super) fn is_placed(
 struct Following<'a, 'v> {
     page: &'a Page<'v>,
     parameters: &'a Parameters,
-    sent: &'a Sent,
+    sent: &'a PageArguments,
     /// Items of the page.
     count: i64,
 }
@@ -69,10 +69,10 @@ fn first_of(parameter: Option<&Parameter>) -> Option<i64> {
 }
 
 impl Following<'_, '_> {
-    fn next(&self, before: Option<i64>) -> Next {
+    fn next(&self, before: Option<i64>) -> NextPage {
         let signs = &self.page.signs;
         if signs.more.is_some_and(|more| !more.what) {
-            return Next::End;
+            return NextPage::End;
         }
         let says_more = self.says_more(before);
         let mut without_way = None;
@@ -98,11 +98,11 @@ impl Following<'_, '_> {
             let is_empty_by_count = self.count == 0 && signs.more.is_none();
             // A total may count what is not given out.
             if is_empty_by_count && signs.cursors.is_empty() && signs.address.is_none() {
-                return Next::End;
+                return NextPage::End;
             }
             let spent = signs.spent.is_some() && signs.more.is_none() && signs.address.is_none();
             if spent && signs.cursors.is_empty() {
-                return Next::End;
+                return NextPage::End;
             }
             if let Some((arguments, sign)) = self.by_state() {
                 return self.follow(arguments, sign);
@@ -110,10 +110,12 @@ impl Following<'_, '_> {
             return match self.by_last_item().filter(|_| !self.speaks_of_places()) {
                 Some(arguments) => self.follow(arguments, sign),
                 None => match self.by_place() {
-                    Some((arguments, is_probe)) => Next::Page { arguments, sign, is_probe, by_cursor: false },
+                    Some((arguments, is_probe)) => {
+                        NextPage::Page { arguments, sign, is_probe, by_cursor: false }
+                    }
                     None => match self.by_last_item() {
                         Some(arguments) => self.follow(arguments, sign),
-                        None => Next::Stuck { sign },
+                        None => NextPage::Stuck { sign },
                     },
                 },
             };
@@ -124,17 +126,17 @@ impl Following<'_, '_> {
             || signs.pages.is_some()
             || self.is_total_reached(before);
         if self.count == 0 {
-            return Next::End;
+            return NextPage::End;
         }
         match self.by_state() {
-            _ if says_end => Next::End,
+            _ if says_end => NextPage::End,
             Some((arguments, sign)) => self.follow(arguments, sign),
             None => self.silent(),
         }
     }
 
-    fn follow(&self, arguments: Arguments, sign: String) -> Next {
-        Next::Page { arguments, sign, is_probe: false, by_cursor: true }
+    fn follow(&self, arguments: Arguments, sign: String) -> NextPage {
+        NextPage::Page { arguments, sign, is_probe: false, by_cursor: true }
     }
 
     /// The sign in the page that there is more, apart from cursors.
@@ -204,7 +206,7 @@ impl Following<'_, '_> {
         number.checked_add(i64::from(counts_from_zero))
     }
 
-    fn is_echo(&self, found: &Found<'_>) -> bool {
+    fn is_echo(&self, found: &PageEntry<'_>) -> bool {
         let by_own_name =
             !found.plain.as_str().starts_with("next") && self.sent.has(found.plain.as_str(), found.value);
         // Solr repeats the mark when there is nothing behind it.
@@ -212,7 +214,7 @@ impl Following<'_, '_> {
     }
 
     /// Cursors of scans, which are given with every page.
-    fn ends_empty(&self, found: &Found<'_>) -> bool {
+    fn ends_empty(&self, found: &PageEntry<'_>) -> bool {
         self.count == 0
             && matches!(found.plain.as_str(), "scrollid" | "nextscrollid" | "bookmark" | "nextbookmark")
     }
@@ -223,13 +225,13 @@ impl Following<'_, '_> {
     }
 
     /// Whether an argument has the name of a cursor.
-    fn is_named(&self, found: &Found<'_>) -> bool {
+    fn is_named(&self, found: &PageEntry<'_>) -> bool {
         let plain = found.plain.as_str();
         let bare = plain.strip_prefix("next").unwrap_or(plain);
         [plain, bare].iter().any(|name| self.parameters.named(name).is_some())
     }
 
-    fn by_cursor(&self, found: &Found<'_>) -> Option<Arguments> {
+    fn by_cursor(&self, found: &PageEntry<'_>) -> Option<Arguments> {
         if let (Value::Map(spread), "continue") = (found.value, found.plain.as_str()) {
             let known = |name: &str| {
                 !self.parameters.are_known() || self.parameters.named(Plain::of(name).as_str()).is_some()
@@ -255,7 +257,7 @@ impl Following<'_, '_> {
         }
         let take = |parameter: &Parameter| {
             let fitted = parameter.fitted(value);
-            let fits = !(parameter.kind == Kind::Number && matches!(fitted, Value::Str(_)));
+            let fits = !(parameter.kind == ParameterKind::Number && matches!(fitted, Value::Str(_)));
             fits.then(|| (parameter.name.clone(), fitted))
         };
         let named = |name: &str| self.parameters.named(name).and_then(take);
@@ -327,7 +329,7 @@ impl Following<'_, '_> {
         ]
         .iter()
         .find_map(|name| self.parameters.named(name))
-        .filter(|parameter| parameter.kind != Kind::Number)
+        .filter(|parameter| parameter.kind != ParameterKind::Number)
         .map(|parameter| vec![(parameter.name.clone(), Value::str(address))]);
         names.filter(|_| self.parameters.are_known())
     }
@@ -336,7 +338,7 @@ impl Following<'_, '_> {
     fn by_state(&self) -> Option<(Arguments, String)> {
         self.page.entries().find_map(|(key, value)| {
             let parameter = self.parameters.named(Plain::of(key).as_str())?;
-            let is_state = parameter.kind != Kind::Number
+            let is_state = parameter.kind != ParameterKind::Number
                 && is_named_like_a_state(key)
                 && matches!(value, Value::Str(text) if !text.as_str().is_empty())
                 && !self.sent.has(parameter.plain().as_str(), value);
@@ -430,20 +432,22 @@ impl Following<'_, '_> {
     }
 
     /// The page has no signs: the arguments may tell how to continue.
-    fn silent(&self) -> Next {
+    fn silent(&self) -> NextPage {
         let size = self.size();
         let is_full = size.is_some_and(|(size, _)| self.count >= size);
         if !is_full && size.is_some_and(|(_, is_sure)| is_sure) {
-            return Next::End;
+            return NextPage::End;
         }
         if let Some((arguments, is_probe)) = self.by_place() {
-            return Next::Perhaps { arguments, is_full, is_probe };
+            return NextPage::Perhaps { arguments, is_full, is_probe };
         }
         let only_last = self.parameters.of_role(Role::LastId).next().is_some();
         match (self.by_last_item().filter(|_| only_last), size) {
-            (Some(arguments), Some(_)) if is_full => Next::Perhaps { arguments, is_full, is_probe: false },
-            (None, Some((size, _))) if is_full => Next::Full { size },
-            _ => Next::End,
+            (Some(arguments), Some(_)) if is_full => {
+                NextPage::Perhaps { arguments, is_full, is_probe: false }
+            }
+            (None, Some((size, _))) if is_full => NextPage::Full { size },
+            _ => NextPage::End,
         }
     }
 
@@ -500,7 +504,7 @@ fn undescribed(key: &str, value: &Value) -> String {
 }
 
 /// The requested and the received number, if a page has fewer items than the call requested because the tool limits them.
-pub(super) fn clamped(page: &Page<'_>, parameters: &Parameters, sent: &Sent) -> Option<(i64, i64)> {
+pub(super) fn clamped(page: &Page<'_>, parameters: &Parameters, sent: &PageArguments) -> Option<(i64, i64)> {
     let asked = sent.limit()?;
     let said = page.signs.limit.map(|limit| limit.what);
     let maximum = parameters.of_role(Role::Limit).next().and_then(|parameter| parameter.maximum);
@@ -511,7 +515,12 @@ pub(super) fn clamped(page: &Page<'_>, parameters: &Parameters, sent: &Sent) -> 
 
 /// The arguments that the result of `:next` requests: an address is parsed, any other value goes to the argument that fits the
 /// key it was read from. `None` if no argument of the tool does.
-pub(crate) fn pairs(key: &str, value: &Value, parameters: &Parameters, sent: &Sent) -> Option<Arguments> {
+pub(crate) fn pairs(
+    key: &str,
+    value: &Value,
+    parameters: &Parameters,
+    sent: &PageArguments,
+) -> Option<Arguments> {
     let page = Page::read(&Value::Nil, "", None);
     let following = Following { page: &page, parameters, sent, count: 0 };
     if let Value::Str(text) = value

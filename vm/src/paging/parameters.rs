@@ -10,7 +10,7 @@ const LONGEST_TEXT: usize = 4096;
 
 /// The type of a parameter, as far as paging depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParameterKind {
     /// Numbers.
     Number,
     /// Texts.
@@ -25,7 +25,7 @@ pub struct Parameter {
     /// Its name as the tool spells it.
     pub name: String,
     /// Its type.
-    pub kind: Kind,
+    pub kind: ParameterKind,
     /// Its default.
     pub default: Option<i64>,
     /// The least that it may be.
@@ -42,8 +42,8 @@ impl Parameter {
     /// Its role in paging. A page or a place that is a text is no number of ours.
     pub(super) fn role(&self) -> Option<Role> {
         match (role(self.plain().as_str())?, self.kind) {
-            (Role::Offset, Kind::Text) if self.plain().as_str() == "offset" => Some(Role::Cursor),
-            (Role::Offset | Role::Page | Role::Limit, Kind::Text) => None,
+            (Role::Offset, ParameterKind::Text) if self.plain().as_str() == "offset" => Some(Role::Cursor),
+            (Role::Offset | Role::Page | Role::Limit, ParameterKind::Text) => None,
             (role, _) => Some(role),
         }
     }
@@ -51,10 +51,10 @@ impl Parameter {
     /// The value as this parameter takes it.
     pub(super) fn fitted(&self, value: &Value) -> Value {
         match (value, self.kind) {
-            (Value::Str(text), Kind::Number) => {
+            (Value::Str(text), ParameterKind::Number) => {
                 text.as_str().parse().map_or_else(|_| value.clone(), Value::Int)
             }
-            (Value::Int(number), Kind::Text) => Value::str(number.to_string()),
+            (Value::Int(number), ParameterKind::Text) => Value::str(number.to_string()),
             _ => value.clone(),
         }
     }
@@ -111,9 +111,9 @@ impl Parameters {
         let number = |number: Option<i64>| number.map_or(Value::Nil, Value::Int);
         let parameter = |parameter: &Parameter| {
             let kind = match parameter.kind {
-                Kind::Number => 0,
-                Kind::Text => 1,
-                Kind::Any => 2,
+                ParameterKind::Number => 0,
+                ParameterKind::Text => 1,
+                ParameterKind::Any => 2,
             };
             Value::Vector(Vector::from_vec(vec![
                 Value::str(&parameter.name),
@@ -137,9 +137,9 @@ impl Parameters {
             };
             let Some(Value::Str(name)) = parts.get(0) else { return None };
             let kind = match number(1)? {
-                0 => Kind::Number,
-                1 => Kind::Text,
-                _ => Kind::Any,
+                0 => ParameterKind::Number,
+                1 => ParameterKind::Text,
+                _ => ParameterKind::Any,
             };
             let (default, minimum, maximum) = (number(2), number(3), number(4));
             Some(Parameter { name: name.as_str().to_owned(), kind, default, minimum, maximum })
@@ -167,11 +167,11 @@ struct SentArgument {
 
 /// A call's arguments that choose a page or its size.
 #[derive(Clone, Debug, Default)]
-pub struct Sent {
+pub struct PageArguments {
     list: Vec<SentArgument>,
 }
 
-impl Sent {
+impl PageArguments {
     /// Adds an argument, if it is such a one.
     pub fn push(&mut self, parameters: &Parameters, name: &str, value: Scalar) {
         let is_short = !matches!(&value, Scalar::Text(text) if text.len() > LONGEST_TEXT);
@@ -181,8 +181,8 @@ impl Sent {
     }
 
     /// Those among these arguments of a program.
-    pub(crate) fn of_map(arguments: &Map, parameters: &Parameters) -> Sent {
-        let mut sent = Sent::default();
+    pub(crate) fn of_map(arguments: &Map, parameters: &Parameters) -> PageArguments {
+        let mut sent = PageArguments::default();
         for (key, value) in arguments.iter().take(MOST) {
             let (Some(name), Some(value)) = (super::page::key_name(key), scalar(value)) else { continue };
             sent.push(parameters, name, value);

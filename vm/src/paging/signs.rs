@@ -14,7 +14,7 @@ const MOST_LINKS: usize = 16;
 
 /// An entry of a page that means something.
 #[derive(Clone)]
-pub(super) struct Found<'v> {
+pub(super) struct PageEntry<'v> {
     pub(super) key: &'v str,
     pub(super) plain: Plain,
     pub(super) value: &'v Value,
@@ -23,7 +23,7 @@ pub(super) struct Found<'v> {
 
 /// A statement of a page, and the key that makes it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said<'v, T> {
+pub(super) struct PageStatement<'v, T> {
     pub(super) key: &'v str,
     pub(super) what: T,
     pub(super) strong: bool,
@@ -33,20 +33,20 @@ pub(super) struct Said<'v, T> {
 #[derive(Default)]
 pub(super) struct Signs<'v> {
     /// Candidates for the cursor of the next page, the surest first.
-    pub(super) cursors: SmallVec<[Found<'v>; 2]>,
+    pub(super) cursors: SmallVec<[PageEntry<'v>; 2]>,
     /// The address of the next page.
     pub(super) address: Option<(&'v str, &'v str)>,
     /// The key of a cursor or an address that is empty: nothing follows.
     pub(super) spent: Option<&'v str>,
     /// Whether there is more.
-    pub(super) more: Option<Said<'v, bool>>,
-    pub(super) total: Option<Said<'v, i64>>,
-    pub(super) remaining: Option<Said<'v, i64>>,
-    pub(super) pages: Option<Said<'v, i64>>,
-    pub(super) page: Option<Said<'v, i64>>,
-    pub(super) offset: Option<Said<'v, i64>>,
-    pub(super) limit: Option<Said<'v, i64>>,
-    pub(super) last_id: Option<Found<'v>>,
+    pub(super) more: Option<PageStatement<'v, bool>>,
+    pub(super) total: Option<PageStatement<'v, i64>>,
+    pub(super) remaining: Option<PageStatement<'v, i64>>,
+    pub(super) pages: Option<PageStatement<'v, i64>>,
+    pub(super) page: Option<PageStatement<'v, i64>>,
+    pub(super) offset: Option<PageStatement<'v, i64>>,
+    pub(super) limit: Option<PageStatement<'v, i64>>,
+    pub(super) last_id: Option<PageEntry<'v>>,
     /// The key of the items.
     items: Plain,
 }
@@ -81,7 +81,7 @@ impl<'v> Signs<'v> {
             match value {
                 Value::Map(inner) => match known {
                     Some(Sign::Next) if depth < MOST_DEPTH => {
-                        self.take_next(inner, Found { key, plain, value, strong: false });
+                        self.take_next(inner, PageEntry { key, plain, value, strong: false });
                     }
                     Some(Sign::Total { strong }) => {
                         if let Some(count @ Value::Int(_)) = entry(inner, "value") {
@@ -92,10 +92,10 @@ impl<'v> Signs<'v> {
                     Some(Sign::Cursor { .. })
                         if matches!(plain.as_str(), "lastevaluatedkey" | "continue") =>
                     {
-                        self.cursor(Found { key, plain, value, strong: true });
+                        self.cursor(PageEntry { key, plain, value, strong: true });
                     }
                     Some(Sign::Cursor { strong: true }) if depth < MOST_DEPTH => {
-                        self.take_next(inner, Found { key, plain, value, strong: true });
+                        self.take_next(inner, PageEntry { key, plain, value, strong: true });
                     }
                     _ if is_envelope(plain.as_str()) && depth < MOST_DEPTH => self.take(inner, depth + 1),
                     _ => {}
@@ -114,11 +114,11 @@ impl<'v> Signs<'v> {
 
     fn take_sign(&mut self, known: Sign, key: &'v str, plain: Plain, value: &'v Value) {
         match known {
-            Sign::Cursor { strong } => self.take_cursor(Found { key, plain, value, strong }),
+            Sign::Cursor { strong } => self.take_cursor(PageEntry { key, plain, value, strong }),
             Sign::Next => match value {
                 Value::True | Value::False => self.flag(key, matches!(value, Value::True), false),
                 Value::Str(text) if is_address(text.as_str()) => self.point(key, text.as_str()),
-                _ => self.take_cursor(Found { key, plain, value, strong: false }),
+                _ => self.take_cursor(PageEntry { key, plain, value, strong: false }),
             },
             Sign::Address => match value {
                 Value::Str(text) if !text.as_str().is_empty() => self.point(key, text.as_str()),
@@ -141,11 +141,11 @@ impl<'v> Signs<'v> {
                 self.flag(key, matches!(value, Value::False), true);
             }
             Sign::Offset if matches!(value, Value::Str(text) if text.as_str().parse::<i64>().is_err()) => {
-                self.take_cursor(Found { key, plain, value, strong: false });
+                self.take_cursor(PageEntry { key, plain, value, strong: false });
             }
             Sign::LastId => {
                 if matches!(value, Value::Str(_) | Value::Int(_)) && self.last_id.is_none() {
-                    self.last_id = Some(Found { key, plain, value, strong: false });
+                    self.last_id = Some(PageEntry { key, plain, value, strong: false });
                 }
             }
             Sign::Total { strong } => {
@@ -154,7 +154,7 @@ impl<'v> Signs<'v> {
                 if let (Some(what), true) =
                     (total, is_surer || plain.as_str() == "total" && !self.is_total_sure())
                 {
-                    self.total = Some(Said { key, what, strong });
+                    self.total = Some(PageStatement { key, what, strong });
                 }
             }
             Sign::Remaining => keep(&mut self.remaining, key, value, true),
@@ -176,7 +176,7 @@ impl<'v> Signs<'v> {
 
     /// `next` as a map: `{after link}`, `{href}`, `{page starting_after}`, `{offset path uri}`. One without any of these is an
     /// unreadable cursor.
-    fn take_next(&mut self, next: &'v Map, found: Found<'v>) {
+    fn take_next(&mut self, next: &'v Map, found: PageEntry<'v>) {
         let mut is_read = false;
         for (inner, value) in entries(next) {
             let plain = Plain::of(inner);
@@ -188,7 +188,7 @@ impl<'v> Signs<'v> {
                     "after" | "cursor" | "startingafter" | "token" | "pagetoken" | "nextcursor" | "offset"
                     | "page" | "start" | "skip" | "continuation" | "marker",
                     Value::Str(_) | Value::Int(_),
-                ) => self.take_cursor(Found { key: inner, plain, value, strong: true }),
+                ) => self.take_cursor(PageEntry { key: inner, plain, value, strong: true }),
                 (_, Value::Nil) => {}
                 _ => continue,
             }
@@ -220,7 +220,7 @@ impl<'v> Signs<'v> {
         }
     }
 
-    fn take_cursor(&mut self, found: Found<'v>) {
+    fn take_cursor(&mut self, found: PageEntry<'v>) {
         match found.value {
             Value::Nil | Value::False => self.spend(found.key),
             // Scans end with a cursor of zero, and so do the numbers of pages that are not there.
@@ -235,7 +235,7 @@ impl<'v> Signs<'v> {
         }
     }
 
-    fn cursor(&mut self, found: Found<'v>) {
+    fn cursor(&mut self, found: PageEntry<'v>) {
         if self.cursors.len() < MOST_CURSORS {
             self.cursors.push(found);
         }
@@ -251,7 +251,7 @@ impl<'v> Signs<'v> {
 
     fn flag(&mut self, key: &'v str, is_more: bool, strong: bool) {
         if self.more.is_none_or(|known| strong && !known.strong) {
-            self.more = Some(Said { key, what: is_more, strong });
+            self.more = Some(PageStatement { key, what: is_more, strong });
         }
     }
 }
@@ -260,9 +260,9 @@ fn has_query(text: &str) -> bool {
     is_address(text) && text.contains('?')
 }
 
-fn keep<'v>(into: &mut Option<Said<'v, i64>>, key: &'v str, value: &Value, strong: bool) {
+fn keep<'v>(into: &mut Option<PageStatement<'v, i64>>, key: &'v str, value: &Value, strong: bool) {
     if let (None, Some(what)) = (&into, number(value)) {
-        *into = Some(Said { key, what, strong });
+        *into = Some(PageStatement { key, what, strong });
     }
 }
 

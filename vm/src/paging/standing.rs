@@ -1,9 +1,9 @@
 //! An answer's share of the whole, for notes to its reader.
 
 use super::names::Role;
-use super::next::{Next, clamped, is_placed, next};
+use super::next::{NextPage, clamped, is_placed, next};
 use super::page::Page;
-use super::parameters::{Parameters, Sent};
+use super::parameters::{PageArguments, Parameters};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ const MOST_SIGN: usize = 80;
 
 /// The known facts of a call before its answer arrives.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct CallFacts {
     /// The tool.
     pub tool: Box<str>,
     /// Its parameters.
     pub parameters: Arc<Parameters>,
     /// The call's arguments for them.
-    pub sent: Sent,
+    pub sent: PageArguments,
     /// Whether `tool/pages` made the call, which follows pages by itself.
     pub by_pages: bool,
 }
@@ -64,7 +64,7 @@ pub struct Standing {
 
 impl Standing {
     /// That of an answer; `None` where it is no page of anything.
-    pub(crate) fn of(value: &Value, asked: &Asked) -> Option<Standing> {
+    pub(crate) fn of(value: &Value, asked: &CallFacts) -> Option<Standing> {
         let (parameters, sent) = (&asked.parameters, &asked.sent);
         let page = Page::read(value, &asked.tool, None);
         let signs = &page.signs;
@@ -94,21 +94,21 @@ impl Standing {
         let clamped = clamped(&page, parameters, sent).filter(|_| !is_ended && !is_all);
         let is_beyond = || total.is_some() && !is_placed(&page, count, parameters, sent, before);
         let (more, sign, way) = match next(&page, count, parameters, sent, before) {
-            Next::Page { sign, .. } => (More::Yes, sign, Way::Pages),
+            NextPage::Page { sign, .. } => (More::Yes, sign, Way::Pages),
             // A cursor of a weak name that no argument takes may be anything.
-            Next::Stuck { sign } if signs.are_strong() || signs.more.is_some() || total.is_some() => {
+            NextPage::Stuck { sign } if signs.are_strong() || signs.more.is_some() || total.is_some() => {
                 (More::Yes, sign, without_way())
             }
             // Who names a number knows that there may be more.
-            Next::Perhaps { is_full: true, .. } if sent.limit().is_none() || clamped.is_some() => {
+            NextPage::Perhaps { is_full: true, .. } if sent.limit().is_none() || clamped.is_some() => {
                 (More::Perhaps, String::new(), Way::Pages)
             }
-            Next::Full { .. } if sent.limit().is_none() => (More::Perhaps, String::new(), without_way()),
+            NextPage::Full { .. } if sent.limit().is_none() => (More::Perhaps, String::new(), without_way()),
             // A page of which nobody knows whether it is the last: its items alone are not all.
-            Next::End | Next::Perhaps { .. } if !is_ended && is_beyond() => {
+            NextPage::End | NextPage::Perhaps { .. } if !is_ended && is_beyond() => {
                 (More::Yes, String::new(), Way::Pages)
             }
-            Next::End | Next::Stuck { .. } | Next::Perhaps { .. } | Next::Full { .. } => {
+            NextPage::End | NextPage::Stuck { .. } | NextPage::Perhaps { .. } | NextPage::Full { .. } => {
                 (More::No, String::new(), Way::Unknown)
             }
         };

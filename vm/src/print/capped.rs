@@ -5,7 +5,7 @@
 //! Omitted parts are counted, not built, as far as the budget allows.
 
 use super::level::is_collection;
-use super::{Level, MAX_DEPTH, Path, number, scalar, text};
+use super::{MAX_DEPTH, PathText, PrintLevel, number, scalar, text};
 use crate::meter;
 use crate::value::{Str, Value};
 use std::fmt;
@@ -105,7 +105,7 @@ pub fn render_capped(value: &Value, max_bytes: usize, budget: Budget) -> Rendere
 }
 
 /// Why the text ends.
-enum Stop {
+enum PrintStop {
     /// This value does not fit.
     Full(Value),
     /// The budget is used up.
@@ -116,7 +116,7 @@ enum Stop {
 struct Capped {
     text: String,
     max: usize,
-    levels: Vec<Level>,
+    levels: Vec<PrintLevel>,
     /// Where the text can be cut: a place for each open level, outermost first, as long as one fits. They may be
     /// of levels that have been closed since.
     marks: Vec<Mark>,
@@ -131,29 +131,29 @@ struct Mark {
     total: usize,
     closing: char,
     /// Where the level is in the one around it.
-    step: Step,
+    step: PathStep,
 }
 
-enum Step {
+enum PathStep {
     Root,
     Index(usize),
     Key(Value),
 }
 
-impl Step {
-    fn of(level: Option<&Level>) -> Step {
+impl PathStep {
+    fn of(level: Option<&PrintLevel>) -> PathStep {
         match level {
-            None => Step::Root,
+            None => PathStep::Root,
             Some(level) => match level.key() {
-                Some(key) => Step::Key(key.clone()),
-                None => Step::Index(level.given().saturating_sub(1)),
+                Some(key) => PathStep::Key(key.clone()),
+                None => PathStep::Index(level.given().saturating_sub(1)),
             },
         }
     }
 }
 
 impl Capped {
-    fn write(&mut self, value: &Value) -> Result<(), Stop> {
+    fn write(&mut self, value: &Value) -> Result<(), PrintStop> {
         self.write_one(value)?;
         self.mark();
         while let Some(level) = self.levels.last_mut() {
@@ -191,14 +191,14 @@ impl Capped {
             }
         } else if self.marks.len() >= depth - 1 {
             self.marks.truncate(depth - 1);
-            let step = Step::of(self.levels.iter().nth_back(1));
+            let step = PathStep::of(self.levels.iter().nth_back(1));
             self.marks.push(Mark { len, shown, total, closing: level.closing(), step });
         }
     }
 
-    fn write_one(&mut self, value: &Value) -> Result<(), Stop> {
+    fn write_one(&mut self, value: &Value) -> Result<(), PrintStop> {
         meter::uncharged(1);
-        self.budget.nodes = self.budget.nodes.checked_sub(cost(value)).ok_or(Stop::Spent)?;
+        self.budget.nodes = self.budget.nodes.checked_sub(cost(value)).ok_or(PrintStop::Spent)?;
         let before = self.text.len();
         let at_once = match value {
             Value::Str(s) | Value::Symbol(s) => s.as_str().len(),
@@ -208,7 +208,7 @@ impl Capped {
         };
         if before + at_once + self.levels.len() <= self.max {
             let levels = self.levels.len();
-            match Level::of(value) {
+            match PrintLevel::of(value) {
                 Some(level) if levels < MAX_DEPTH => {
                     self.text.push_str(level.opening());
                     self.levels.push(level);
@@ -221,14 +221,14 @@ impl Capped {
             self.text.truncate(before);
             self.levels.truncate(levels);
         }
-        Err(Stop::Full(value.clone()))
+        Err(PrintStop::Full(value.clone()))
     }
 
     /// Ends a text that does not hold all.
-    fn cut(mut self, value: &Value, stop: Stop) -> Rendered {
+    fn cut(mut self, value: &Value, stop: PrintStop) -> Rendered {
         let mut string_bytes = None;
         let (text, unit, shown, total, path) = match &stop {
-            Stop::Full(Value::Str(s)) if self.is_string_cut() => {
+            PrintStop::Full(Value::Str(s)) if self.is_string_cut() => {
                 let prefix = text::fitting_prefix(s.as_str(), self.string_room());
                 string_bytes = self.levels.is_empty().then_some(prefix.len());
                 self.cut_string(s, prefix)
@@ -274,12 +274,12 @@ impl Capped {
             out.push(level.closing());
         }
         let shown = Str::new(prefix).len();
-        (out, CutUnit::Characters, shown, string.len(), Path::of(&self.levels).into_text())
+        (out, CutUnit::Characters, shown, string.len(), PathText::of(&self.levels).into_text())
     }
 
     fn cut_collection(&self, value: &Value) -> (String, CutUnit, usize, usize, String) {
         let Some(best) = self.best_mark() else {
-            let level = Level::of(value);
+            let level = PrintLevel::of(value);
             let (opening, closing, total) =
                 level.map_or(("", ' ', 0), |level| (level.opening(), level.closing(), level.total()));
             return (format!("{opening}{MARKER}{closing}"), CutUnit::Items, 0, total, String::new());
@@ -299,12 +299,12 @@ impl Capped {
             }
             out.push(outer.closing);
         }
-        let mut path = Path::default();
+        let mut path = PathText::default();
         for mark in &self.marks[..=best] {
             match &mark.step {
-                Step::Root => {}
-                Step::Index(index) => path.push_index(*index),
-                Step::Key(key) => path.push_key(key),
+                PathStep::Root => {}
+                PathStep::Index(index) => path.push_index(*index),
+                PathStep::Key(key) => path.push_key(key),
             }
         }
         (out, CutUnit::Items, mark.shown, mark.total, path.into_text())
@@ -325,8 +325,8 @@ impl Capped {
     }
 
     /// Bytes from the value that did not fit to the end, and whether the budget ended first.
-    fn count_rest(&mut self, stop: Stop) -> (u64, bool) {
-        let Stop::Full(first) = stop else { return (0, true) };
+    fn count_rest(&mut self, stop: PrintStop) -> (u64, bool) {
+        let PrintStop::Full(first) = stop else { return (0, true) };
         let mut counted = 0;
         let mut scratch = String::new();
         let mut next = Some(first);
@@ -335,7 +335,7 @@ impl Capped {
                 meter::uncharged(1);
                 let Some(left) = self.budget.nodes.checked_sub(cost(&value)) else { return (counted, true) };
                 self.budget.nodes = left;
-                match Level::of(&value) {
+                match PrintLevel::of(&value) {
                     Some(level) if self.levels.len() < MAX_DEPTH => {
                         counted += level.opening().len() as u64;
                         self.levels.push(level);

@@ -6,8 +6,8 @@ use crate::value::{MapIter, SetIter, Value, VectorIter};
 pub const MAX_DEPTH: usize = 10_000;
 
 /// A vector, list, set or map whose elements are being visited. A map gives keys and values in turn.
-pub(crate) struct Level {
-    items: Items,
+pub(crate) struct PrintLevel {
+    items: LevelItems,
     total: usize,
     /// Elements, or keys, given so far.
     given: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Level {
     started: bool,
 }
 
-enum Items {
+enum LevelItems {
     Vector(VectorIter),
     List(VectorIter),
     Set(SetIter),
@@ -27,32 +27,32 @@ enum Items {
     },
 }
 
-/// Whether a [`Level`] can be opened on it.
+/// Whether a [`PrintLevel`] can be opened on it.
 pub(crate) fn is_collection(value: &Value) -> bool {
     matches!(value, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_) | Value::Map(_))
 }
 
-impl Level {
+impl PrintLevel {
     /// Opens a collection; `None` for other values.
-    pub(crate) fn of(value: &Value) -> Option<Level> {
+    pub(crate) fn of(value: &Value) -> Option<PrintLevel> {
         let (items, total) = match value {
-            Value::Vector(v) => (Items::Vector(v.clone().into_iter()), v.len()),
-            Value::List(v) | Value::Queue(v) => (Items::List(v.clone().into_iter()), v.len()),
-            Value::Set(s) => (Items::Set(s.clone().into_iter()), s.len()),
+            Value::Vector(v) => (LevelItems::Vector(v.clone().into_iter()), v.len()),
+            Value::List(v) | Value::Queue(v) => (LevelItems::List(v.clone().into_iter()), v.len()),
+            Value::Set(s) => (LevelItems::Set(s.clone().into_iter()), s.len()),
             Value::Map(m) => {
-                (Items::Map { entries: m.clone().into_iter(), key: Value::Nil, value: None }, m.len())
+                (LevelItems::Map { entries: m.clone().into_iter(), key: Value::Nil, value: None }, m.len())
             }
             _ => return None,
         };
-        Some(Level { items, total, given: 0, started: false })
+        Some(PrintLevel { items, total, given: 0, started: false })
     }
 
     /// The next element, key or value.
     pub(crate) fn next(&mut self) -> Option<Value> {
         let next = match &mut self.items {
-            Items::Vector(items) | Items::List(items) => items.next(),
-            Items::Set(items) => items.next(),
-            Items::Map { entries, key, value } => {
+            LevelItems::Vector(items) | LevelItems::List(items) => items.next(),
+            LevelItems::Set(items) => items.next(),
+            LevelItems::Map { entries, key, value } => {
                 if let Some(value) = value.take() {
                     return Some(value);
                 }
@@ -87,36 +87,36 @@ impl Level {
 
     /// Whether the last thing given was the key of an entry whose value comes next.
     pub(crate) fn at_key(&self) -> bool {
-        matches!(&self.items, Items::Map { value: Some(_), .. })
+        matches!(&self.items, LevelItems::Map { value: Some(_), .. })
     }
 
     /// The key of the current entry of a map.
     pub(crate) fn key(&self) -> Option<&Value> {
         match &self.items {
-            Items::Map { key, .. } if self.given > 0 => Some(key),
+            LevelItems::Map { key, .. } if self.given > 0 => Some(key),
             _ => None,
         }
     }
 
     /// Whether this is a map.
     pub(crate) fn is_map(&self) -> bool {
-        matches!(&self.items, Items::Map { .. })
+        matches!(&self.items, LevelItems::Map { .. })
     }
 
     pub(crate) fn opening(&self) -> &'static str {
         match &self.items {
-            Items::Vector(_) => "[",
-            Items::List(_) => "(",
-            Items::Set(_) => "#{",
-            Items::Map { .. } => "{",
+            LevelItems::Vector(_) => "[",
+            LevelItems::List(_) => "(",
+            LevelItems::Set(_) => "#{",
+            LevelItems::Map { .. } => "{",
         }
     }
 
     pub(crate) fn closing(&self) -> char {
         match &self.items {
-            Items::Vector(_) => ']',
-            Items::List(_) => ')',
-            Items::Set(_) | Items::Map { .. } => '}',
+            LevelItems::Vector(_) => ']',
+            LevelItems::List(_) => ')',
+            LevelItems::Set(_) | LevelItems::Map { .. } => '}',
         }
     }
 }

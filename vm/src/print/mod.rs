@@ -21,11 +21,11 @@ mod text;
 
 pub(crate) use buffer::{append, enlarge, grow_string, push_in_pieces};
 pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
-pub(crate) use level::Level;
 pub use level::MAX_DEPTH;
+pub(crate) use level::PrintLevel;
 pub(crate) use number::integer_len;
 pub use number::write_integer;
-pub(crate) use path::Path;
+pub(crate) use path::PathText;
 pub use preview::{Preview, bounded, literal, preview, readable_lossy};
 pub(crate) use scalar::write_plain_scalar;
 
@@ -76,7 +76,7 @@ fn write_with(
     out: &mut String,
     scalar: impl Fn(&Value, &mut String) -> Result<()>,
 ) -> Result<()> {
-    let Some(first) = Level::of(value) else { return scalar(value, out) };
+    let Some(first) = PrintLevel::of(value) else { return scalar(value, out) };
     meter::charge_steps(1)?;
     out.push_str(first.opening());
     let mut levels = vec![first];
@@ -94,7 +94,7 @@ fn write_with(
         if separate {
             out.push(' ');
         }
-        match Level::of(&item) {
+        match PrintLevel::of(&item) {
             None => scalar(&item, out)?,
             Some(_) if levels.len() >= MAX_DEPTH => return Err(too_deep()),
             Some(inner) => {

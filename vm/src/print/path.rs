@@ -1,6 +1,6 @@
 //! Where inside a value something is, as messages say it: `rows[0].ts`.
 
-use super::Level;
+use super::PrintLevel;
 use crate::value::Value;
 use std::fmt::Write as _;
 
@@ -12,12 +12,12 @@ const LONGEST: usize = 400;
 
 /// A path that is being written.
 #[derive(Default)]
-pub(crate) struct Path(String);
+pub(crate) struct PathText(String);
 
-impl Path {
+impl PathText {
     /// The path to the current elements of all these levels.
-    pub(crate) fn of<'a>(levels: impl IntoIterator<Item = &'a Level>) -> Path {
-        let mut path = Path::default();
+    pub(crate) fn of<'a>(levels: impl IntoIterator<Item = &'a PrintLevel>) -> PathText {
+        let mut path = PathText::default();
         for level in levels {
             match level.key() {
                 Some(key) => path.push_key(key),

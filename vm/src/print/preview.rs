@@ -1,7 +1,7 @@
 //! Renderings with at most so many items and characters (language.md 6.3), and the short forms that messages quote.
 
 use super::level::is_collection;
-use super::{Budget, Cut, CutUnit, Level, render_capped, scalar, text};
+use super::{Budget, Cut, CutUnit, PrintLevel, render_capped, scalar, text};
 use crate::meter;
 use crate::value::Value;
 use std::fmt::Write as _;
@@ -50,8 +50,8 @@ pub fn readable_lossy(value: &Value) -> String {
 }
 
 /// A collection of which the first items are shown.
-struct Open {
-    level: Level,
+struct PreviewLevel {
+    level: PrintLevel,
     /// Items to show.
     show: usize,
     /// Graphemes for strings in it.
@@ -61,7 +61,7 @@ struct Open {
 /// The readable form with limits; see [`Preview`].
 pub fn preview(value: &Value, limits: Preview) -> String {
     let mut out = String::new();
-    let mut levels: Vec<Open> = Vec::new();
+    let mut levels: Vec<PreviewLevel> = Vec::new();
     let mut nodes = 0;
     let mut next = Some((value.clone(), limits.characters));
     loop {
@@ -69,10 +69,10 @@ pub fn preview(value: &Value, limits: Preview) -> String {
         if let Some((value, characters)) = next.take() {
             nodes += 1;
             meter::uncharged(1);
-            match Level::of(&value) {
+            match PrintLevel::of(&value) {
                 Some(level) if levels.len() < MOST_LEVELS && !spent => {
                     out.push_str(level.opening());
-                    levels.push(Open::new(level, limits.items, characters));
+                    levels.push(PreviewLevel::new(level, limits.items, characters));
                 }
                 _ => push_scalar(&value, characters, limits.counts, &mut out),
             }
@@ -102,8 +102,8 @@ pub fn preview(value: &Value, limits: Preview) -> String {
     }
 }
 
-impl Open {
-    fn new(level: Level, items: usize, characters: Option<usize>) -> Open {
+impl PreviewLevel {
+    fn new(level: PrintLevel, items: usize, characters: Option<usize>) -> PreviewLevel {
         let (show, characters) = match characters {
             Some(limit) if level.is_map() => {
                 let show = items.min((limit / 30).max(1)).min(level.total());
@@ -112,7 +112,7 @@ impl Open {
             }
             other => (items, other),
         };
-        Open { level, show, characters }
+        PreviewLevel { level, show, characters }
     }
 }
 

@@ -6,8 +6,8 @@
 //! purpose engine of this kind counts only its returns and may scan the whole text between two of them.
 
 use super::linear::Groups;
-use super::meter::{Meter, Searched, Stop};
-use super::program::{Inst, Program};
+use super::meter::{Meter, SearchStop, Searched};
+use super::program::{Inst, RegexProgram};
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete};
 
 /// Most steps from one starting place (ruling 7).
@@ -30,9 +30,9 @@ enum Backtrack {
     Restore { register: u32, value: u32 },
 }
 
-struct Search<'a, M> {
+struct BacktrackSearch<'a, M> {
     meter: &'a M,
-    program: &'a Program,
+    program: &'a RegexProgram,
     text: &'a str,
     from: usize,
     registers: Vec<u32>,
@@ -46,7 +46,7 @@ struct Search<'a, M> {
 /// A register that has no value.
 const UNSET: u32 = u32::MAX;
 
-impl Program {
+impl RegexProgram {
     /// The first match at or after `from`.
     pub(super) fn find<M: Meter>(&self, meter: &M, text: &str, from: usize) -> Searched<Option<Groups>, M> {
         let mut search = self.search(meter, text, from)?;
@@ -70,12 +70,12 @@ impl Program {
         meter: &'a M,
         text: &'a str,
         from: usize,
-    ) -> Searched<Search<'a, M>, M> {
+    ) -> Searched<BacktrackSearch<'a, M>, M> {
         // Places are kept in 32 bits.
         if u32::try_from(text.len()).is_err() {
-            return Err(Stop::TooComplex);
+            return Err(SearchStop::TooComplex);
         }
-        Ok(Search {
+        Ok(BacktrackSearch {
             meter,
             program: self,
             text,
@@ -88,7 +88,7 @@ impl Program {
     }
 }
 
-impl<M: Meter> Search<'_, M> {
+impl<M: Meter> BacktrackSearch<'_, M> {
     /// Tries to match at `start`.
     fn attempt(&mut self, start: usize, whole: bool) -> Searched<Option<Groups>, M> {
         self.registers.fill(UNSET);
@@ -105,13 +105,13 @@ impl<M: Meter> Search<'_, M> {
                 self.uncharged = 0;
             }
             if steps > START_LIMIT || self.left == 0 {
-                return Err(Stop::TooComplex);
+                return Err(SearchStop::TooComplex);
             }
             let next = match self.step(inst, at)? {
-                Next::At(next, place) => Some((next, place)),
-                Next::Fail => self.back(),
-                Next::Match if whole && at != self.text.len() => self.back(),
-                Next::Match => {
+                MatchStep::At(next, place) => Some((next, place)),
+                MatchStep::Fail => self.back(),
+                MatchStep::Match if whole && at != self.text.len() => self.back(),
+                MatchStep::Match => {
                     self.registers[1] = at as u32;
                     return Ok(Some(self.groups()));
                 }
@@ -201,37 +201,37 @@ impl<M: Meter> Search<'_, M> {
         }
     }
 
-    fn step(&mut self, inst: usize, at: usize) -> Searched<Next, M> {
+    fn step(&mut self, inst: usize, at: usize) -> Searched<MatchStep, M> {
         let program = self.program;
-        let go = |holds: bool| if holds { Next::At(inst + 1, at) } else { Next::Fail };
+        let go = |holds: bool| if holds { MatchStep::At(inst + 1, at) } else { MatchStep::Fail };
         Ok(match &program.insts[inst] {
-            Inst::Match => Next::Match,
+            Inst::Match => MatchStep::Match,
             Inst::Char(c) => match self.char_at(at) {
-                Some(found) if found == *c => Next::At(inst + 1, at + found.len_utf8()),
-                _ => Next::Fail,
+                Some(found) if found == *c => MatchStep::At(inst + 1, at + found.len_utf8()),
+                _ => MatchStep::Fail,
             },
             Inst::Class(class) => match self.char_at(at) {
                 Some(found) if program.classes[*class].contains(found) => {
-                    Next::At(inst + 1, at + found.len_utf8())
+                    MatchStep::At(inst + 1, at + found.len_utf8())
                 }
-                _ => Next::Fail,
+                _ => MatchStep::Fail,
             },
             Inst::Any { newline } => match self.char_at(at) {
-                Some(found) if *newline || found != '\n' => Next::At(inst + 1, at + found.len_utf8()),
-                _ => Next::Fail,
+                Some(found) if *newline || found != '\n' => MatchStep::At(inst + 1, at + found.len_utf8()),
+                _ => MatchStep::Fail,
             },
             Inst::LineBreak => match &self.text.as_bytes()[at..] {
-                [b'\r', b'\n', ..] => Next::At(inst + 1, at + 2),
+                [b'\r', b'\n', ..] => MatchStep::At(inst + 1, at + 2),
                 _ => match self.char_at(at) {
                     Some(c @ ('\n' | '\x0B' | '\x0C' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')) => {
-                        Next::At(inst + 1, at + c.len_utf8())
+                        MatchStep::At(inst + 1, at + c.len_utf8())
                     }
-                    _ => Next::Fail,
+                    _ => MatchStep::Fail,
                 },
             },
             Inst::Grapheme => match self.grapheme_end(at)? {
-                Some(end) => Next::At(inst + 1, end),
-                None => Next::Fail,
+                Some(end) => MatchStep::At(inst + 1, end),
+                None => MatchStep::Fail,
             },
             Inst::Start => go(at == 0),
             Inst::End => go(at == self.text.len()),
@@ -244,50 +244,50 @@ impl<M: Meter> Search<'_, M> {
                 go(boundary != *negative)
             }
             Inst::SearchStart => go(at == self.from),
-            Inst::Jump(to) => Next::At(*to, at),
+            Inst::Jump(to) => MatchStep::At(*to, at),
             Inst::Split { first, second } => {
                 self.branch(*second, at)?;
-                Next::At(*first, at)
+                MatchStep::At(*first, at)
             }
             Inst::Save(register) => {
                 self.set(*register, at as u32)?;
-                Next::At(inst + 1, at)
+                MatchStep::At(inst + 1, at)
             }
             Inst::LoopStart { count, place } => {
                 self.set(*count, 0)?;
                 self.set(*place, UNSET)?;
-                Next::At(inst + 1, at)
+                MatchStep::At(inst + 1, at)
             }
             Inst::Loop { count, place, min, max, lazy, exit } => {
                 let done = self.registers[*count];
                 if done < *min {
-                    Next::At(inst + 1, at)
+                    MatchStep::At(inst + 1, at)
                 } else if max.is_some_and(|max| done >= max) || self.registers[*place] == at as u32 {
                     // Full, or the last turn matched nothing and so would all others.
-                    Next::At(*exit, at)
+                    MatchStep::At(*exit, at)
                 } else if *lazy {
                     self.branch(inst + 1, at)?;
-                    Next::At(*exit, at)
+                    MatchStep::At(*exit, at)
                 } else {
                     self.branch(*exit, at)?;
-                    Next::At(inst + 1, at)
+                    MatchStep::At(inst + 1, at)
                 }
             }
             Inst::LoopTurn { count, place } => {
                 self.set(*count, self.registers[*count] + 1)?;
                 self.set(*place, at as u32)?;
-                Next::At(inst + 1, at)
+                MatchStep::At(inst + 1, at)
             }
             Inst::Mark { height } => {
                 let top = self.stack.len() as u32;
                 self.set(*height, top)?;
-                Next::At(inst + 1, at)
+                MatchStep::At(inst + 1, at)
             }
             Inst::Commit { height, place } => {
                 let top = self.registers[*height] as usize;
                 self.commit(top);
                 let at = place.map_or(at, |place| self.registers[place] as usize);
-                Next::At(inst + 1, at)
+                MatchStep::At(inst + 1, at)
             }
             Inst::Refuse { height } => {
                 let top = self.registers[*height] as usize;
@@ -296,36 +296,36 @@ impl<M: Meter> Search<'_, M> {
                         self.registers[register as usize] = value;
                     }
                 }
-                Next::Fail
+                MatchStep::Fail
             }
             Inst::Back(chars) => {
                 let mut place = at;
                 for _ in 0..*chars {
                     match self.char_before(place) {
                         Some(c) => place -= c.len_utf8(),
-                        None => return Ok(Next::Fail),
+                        None => return Ok(MatchStep::Fail),
                     }
                 }
-                Next::At(inst + 1, place)
+                MatchStep::At(inst + 1, place)
             }
             Inst::AtPlace(register) => go(self.registers[*register] == at as u32),
             Inst::Backreference { group, ignore_case } => {
                 let (start, end) = (self.registers[2 * group], self.registers[2 * group + 1]);
                 if start == UNSET || end == UNSET {
-                    return Ok(Next::Fail);
+                    return Ok(MatchStep::Fail);
                 }
                 let wanted = &self.text[start as usize..end as usize];
                 self.uncharged += (wanted.len() / 16) as u32;
                 let rest = &self.text[at..];
                 if rest.starts_with(wanted) {
-                    Next::At(inst + 1, at + wanted.len())
+                    MatchStep::At(inst + 1, at + wanted.len())
                 } else if *ignore_case {
                     match same_ignoring_case(rest, wanted) {
-                        Some(length) => Next::At(inst + 1, at + length),
-                        None => Next::Fail,
+                        Some(length) => MatchStep::At(inst + 1, at + length),
+                        None => MatchStep::Fail,
                     }
                 } else {
-                    Next::Fail
+                    MatchStep::Fail
                 }
             }
         })
@@ -333,7 +333,7 @@ impl<M: Meter> Search<'_, M> {
 }
 
 /// The next step after an instruction.
-enum Next {
+enum MatchStep {
     At(usize, usize),
     Fail,
     Match,

@@ -36,7 +36,7 @@ pub(super) struct Bounds {
 
 /// Where the first match is.
 #[derive(Debug, PartialEq)]
-pub(super) enum Bound {
+pub(super) enum FirstMatch {
     /// There is none.
     No,
     /// It begins and ends here.
@@ -45,7 +45,7 @@ pub(super) enum Bound {
     Unsure,
 }
 
-/// One end of a match, as [`Bound`].
+/// One end of a match, as [`FirstMatch`].
 enum Edge {
     No,
     At(usize),
@@ -53,7 +53,7 @@ enum Edge {
 }
 
 /// A text, and how it is gone through.
-pub(super) struct Walk<'t, P> {
+pub(super) struct TextWalk<'t, P> {
     pub(super) text: &'t str,
     /// Bytes between two pauses.
     pub(super) block: usize,
@@ -127,18 +127,18 @@ impl Bounds {
     pub(super) fn find<R>(
         &self,
         (forward, reverse): (&mut Cache, &mut Cache),
-        walk: &mut Walk<'_, impl FnMut() -> Result<(), R>>,
+        walk: &mut TextWalk<'_, impl FnMut() -> Result<(), R>>,
         from: usize,
-    ) -> Result<Bound, R> {
+    ) -> Result<FirstMatch, R> {
         let mut at = from;
         loop {
             match self.end(forward, walk, at, Anchored::No)? {
-                Edge::No => return Ok(Bound::No),
-                Edge::Unsure => return Ok(Bound::Unsure),
+                Edge::No => return Ok(FirstMatch::No),
+                Edge::Unsure => return Ok(FirstMatch::Unsure),
                 Edge::At(end) if walk.text.is_char_boundary(end) => {
                     return Ok(match self.beginning(reverse, walk, at, end)? {
-                        Edge::At(start) => Bound::Match(start, end),
-                        Edge::No | Edge::Unsure => Bound::Unsure,
+                        Edge::At(start) => FirstMatch::Match(start, end),
+                        Edge::No | Edge::Unsure => FirstMatch::Unsure,
                     });
                 }
                 // The automata see bytes, so that nothing at all is found within a character, too.
@@ -151,12 +151,12 @@ impl Bounds {
     pub(super) fn matches<R>(
         &self,
         forward: &mut Cache,
-        walk: &mut Walk<'_, impl FnMut() -> Result<(), R>>,
-    ) -> Result<Bound, R> {
+        walk: &mut TextWalk<'_, impl FnMut() -> Result<(), R>>,
+    ) -> Result<FirstMatch, R> {
         Ok(match self.end(forward, walk, 0, Anchored::Yes)? {
-            Edge::No => Bound::No,
-            Edge::At(end) => Bound::Match(0, end),
-            Edge::Unsure => Bound::Unsure,
+            Edge::No => FirstMatch::No,
+            Edge::At(end) => FirstMatch::Match(0, end),
+            Edge::Unsure => FirstMatch::Unsure,
         })
     }
 
@@ -164,7 +164,7 @@ impl Bounds {
     fn end<R>(
         &self,
         cache: &mut Cache,
-        walk: &mut Walk<'_, impl FnMut() -> Result<(), R>>,
+        walk: &mut TextWalk<'_, impl FnMut() -> Result<(), R>>,
         from: usize,
         anchored: Anchored,
     ) -> Result<Edge, R> {
@@ -226,7 +226,7 @@ impl Bounds {
     fn beginning<R>(
         &self,
         cache: &mut Cache,
-        walk: &mut Walk<'_, impl FnMut() -> Result<(), R>>,
+        walk: &mut TextWalk<'_, impl FnMut() -> Result<(), R>>,
         from: usize,
         end: usize,
     ) -> Result<Edge, R> {
@@ -275,7 +275,7 @@ fn last(state: Option<LazyStateID>, edge: usize, found: Edge) -> Edge {
 /// The first place at or after `at` where a match may begin.
 fn next_beginning<R>(
     beginnings: &Prefilter,
-    walk: &mut Walk<'_, impl FnMut() -> Result<(), R>>,
+    walk: &mut TextWalk<'_, impl FnMut() -> Result<(), R>>,
     mut at: usize,
 ) -> Result<Option<usize>, R> {
     let bytes = walk.text.as_bytes();

@@ -6,7 +6,7 @@
 
 use super::classes::push_char;
 use super::program::CharClass;
-use super::syntax::{Assertion, Greed, Node};
+use super::syntax::{Assertion, Greed, SyntaxNode};
 
 /// Stands for the line feed that ends a text: a control character that texts hardly have.
 pub(super) const MARK: char = '\x01';
@@ -17,17 +17,18 @@ pub(super) fn line_end(marked: bool) -> u8 {
 }
 
 /// `node`, which takes one character, in the syntax of classes.
-pub(super) fn character_class(node: &Node) -> Option<String> {
-    matches!(node, Node::Char { .. } | Node::Class { .. } | Node::Any { .. }).then(|| emit(node, false))?
+pub(super) fn character_class(node: &SyntaxNode) -> Option<String> {
+    matches!(node, SyntaxNode::Char { .. } | SyntaxNode::Class { .. } | SyntaxNode::Any { .. })
+        .then(|| emit(node, false))?
 }
 
 /// Whether `node` may match a line feed. For a class that is not understood, the answer is yes.
-pub(super) fn crosses_lines(node: &Node) -> bool {
+pub(super) fn crosses_lines(node: &SyntaxNode) -> bool {
     node.any(&|part| match part {
-        Node::Char { char, .. } => *char == '\n',
-        Node::Any { newline } => *newline,
-        Node::Class { text, .. } => CharClass::parse(text).is_none_or(|class| class.contains('\n')),
-        Node::LineBreak => true,
+        SyntaxNode::Char { char, .. } => *char == '\n',
+        SyntaxNode::Any { newline } => *newline,
+        SyntaxNode::Class { text, .. } => CharClass::parse(text).is_none_or(|class| class.contains('\n')),
+        SyntaxNode::LineBreak => true,
         _ => false,
     })
 }
@@ -38,7 +39,7 @@ pub(super) fn whole(pattern: &str) -> String {
 }
 
 /// `node` in the syntax of the automata; for texts with a mark if `marked`. `None` if a class is not understood.
-pub(super) fn emit(node: &Node, marked: bool) -> Option<String> {
+pub(super) fn emit(node: &SyntaxNode, marked: bool) -> Option<String> {
     let mut out = String::new();
     Emitter { marked, out: &mut out }.write(node)?;
     Some(out)
@@ -50,23 +51,23 @@ struct Emitter<'o> {
 }
 
 impl Emitter<'_> {
-    fn write(&mut self, node: &Node) -> Option<()> {
+    fn write(&mut self, node: &SyntaxNode) -> Option<()> {
         match node {
-            Node::Empty => self.out.push_str("(?:)"),
-            Node::Char { char: '\n', .. } if self.marked => self.out.push_str("[\\n\\x01]"),
+            SyntaxNode::Empty => self.out.push_str("(?:)"),
+            SyntaxNode::Char { char: '\n', .. } if self.marked => self.out.push_str("[\\n\\x01]"),
             // The text has no mark but the one that stands for a line feed.
-            Node::Char { char: MARK, .. } if self.marked => self.out.push_str("[^\\s\\S]"),
-            Node::Char { char, ignore_case: false } => push_char(self.out, *char),
-            Node::Char { char, ignore_case: true } => {
+            SyntaxNode::Char { char: MARK, .. } if self.marked => self.out.push_str("[^\\s\\S]"),
+            SyntaxNode::Char { char, ignore_case: false } => push_char(self.out, *char),
+            SyntaxNode::Char { char, ignore_case: true } => {
                 self.out.push_str("(?i:");
                 push_char(self.out, *char);
                 self.out.push(')');
             }
-            Node::Class { text, ignore_case } => self.class(text, *ignore_case)?,
-            Node::Any { newline: true } => self.out.push_str("(?s:.)"),
-            Node::Any { newline: false } if self.marked => self.out.push_str("[^\\n\\x01]"),
-            Node::Any { newline: false } => self.out.push('.'),
-            Node::Assertion(place) => self.out.push_str(match place {
+            SyntaxNode::Class { text, ignore_case } => self.class(text, *ignore_case)?,
+            SyntaxNode::Any { newline: true } => self.out.push_str("(?s:.)"),
+            SyntaxNode::Any { newline: false } if self.marked => self.out.push_str("[^\\n\\x01]"),
+            SyntaxNode::Any { newline: false } => self.out.push('.'),
+            SyntaxNode::Assertion(place) => self.out.push_str(match place {
                 Assertion::Start => "\\A",
                 Assertion::EndOfText if self.marked => "(?m:$)",
                 Assertion::End | Assertion::EndOfText => "\\z",
@@ -76,17 +77,17 @@ impl Emitter<'_> {
                 // `\G` is never asked of this engine.
                 Assertion::NoWordBoundary | Assertion::SearchStart => "\\B",
             }),
-            Node::Capture(_, node) => {
+            SyntaxNode::Capture(_, node) => {
                 self.out.push('(');
                 self.write(node)?;
                 self.out.push(')');
             }
-            Node::Concat(parts) => {
+            SyntaxNode::Concat(parts) => {
                 for part in parts {
-                    self.grouped(part, matches!(part, Node::Alternate(_)))?;
+                    self.grouped(part, matches!(part, SyntaxNode::Alternate(_)))?;
                 }
             }
-            Node::Alternate(parts) => {
+            SyntaxNode::Alternate(parts) => {
                 for (i, part) in parts.iter().enumerate() {
                     if i > 0 {
                         self.out.push('|');
@@ -94,8 +95,11 @@ impl Emitter<'_> {
                     self.write(part)?;
                 }
             }
-            Node::Repeat { node, min, max, greed } => {
-                let compound = matches!(**node, Node::Concat(_) | Node::Alternate(_) | Node::Repeat { .. });
+            SyntaxNode::Repeat { node, min, max, greed } => {
+                let compound = matches!(
+                    **node,
+                    SyntaxNode::Concat(_) | SyntaxNode::Alternate(_) | SyntaxNode::Repeat { .. }
+                );
                 self.grouped(node, compound)?;
                 match (min, max) {
                     (0, None) => self.out.push('*'),
@@ -108,21 +112,23 @@ impl Emitter<'_> {
                     self.out.push('?');
                 }
             }
-            Node::LineBreak if self.marked => {
+            SyntaxNode::LineBreak if self.marked => {
                 self.out.push_str("(?:\\r[\\n\\x01]|[\\n\\x01\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])");
             }
-            Node::LineBreak => self.out.push_str("(?:\\r\\n|[\\n\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])"),
+            SyntaxNode::LineBreak => {
+                self.out.push_str("(?:\\r\\n|[\\n\\x0B\\f\\r\\x{85}\\x{2028}\\x{2029}])")
+            }
             // Not linear: such patterns never come here.
-            Node::Look { .. }
-            | Node::Atomic(_)
-            | Node::Backreference { .. }
-            | Node::Grapheme
-            | Node::Keep => return None,
+            SyntaxNode::Look { .. }
+            | SyntaxNode::Atomic(_)
+            | SyntaxNode::Backreference { .. }
+            | SyntaxNode::Grapheme
+            | SyntaxNode::Keep => return None,
         }
         Some(())
     }
 
-    fn grouped(&mut self, node: &Node, group: bool) -> Option<()> {
+    fn grouped(&mut self, node: &SyntaxNode, group: bool) -> Option<()> {
         if group {
             self.out.push_str("(?:");
         }

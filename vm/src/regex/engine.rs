@@ -3,12 +3,12 @@
 //! A pattern is read when its value is made, in time linear in its text. Everything else is built at its first use, after
 //! the program that uses it has paid for it ([`Meter::pay`]).
 
-use super::linear::{Found, Groups, Linear, Plan, Variant};
+use super::linear::{Groups, Linear, Plan, SearchResult, Variant};
 use super::looking::Looker;
-use super::meter::{Meter, Part, Searched, Stop};
+use super::meter::{CompiledForm, Meter, SearchStop, Searched};
 use super::parser::{PatternError, parse};
 use super::price;
-use super::program::{MOST_INSTRUCTIONS, Program};
+use super::program::{MOST_INSTRUCTIONS, RegexProgram};
 use super::scratch::Scratch;
 use super::sequence::{Sequence, SequenceMatch};
 use super::syntax::Pattern;
@@ -48,7 +48,7 @@ pub(super) struct Compiled {
     /// The linear engine, for patterns that it can match at a price that is not too high.
     pub(super) linear: Option<Linear>,
     /// The backtracking engine, built when it is needed.
-    backtracking: OnceCell<Option<Program>>,
+    backtracking: OnceCell<Option<RegexProgram>>,
     /// Bytes that it takes before anything has been built of it.
     read_bytes: usize,
     /// Bytes that it takes, with all that has been built of it.
@@ -60,7 +60,7 @@ pub(super) struct Compiled {
 }
 
 thread_local! {
-    static KEPT: RefCell<Kept> = RefCell::default();
+    static KEPT: RefCell<EngineCache> = RefCell::default();
 
     /// Bytes of all patterns on this thread, with any owner.
     static BYTES: Cell<usize> = const { Cell::new(0) };
@@ -70,7 +70,7 @@ impl Compiled {
     /// Counts its compiled forms.
     fn measure(&self) {
         let built = self.linear.as_ref().map_or(0, Linear::built_bytes)
-            + self.backtracking.get().and_then(Option::as_ref).map_or(0, Program::size);
+            + self.backtracking.get().and_then(Option::as_ref).map_or(0, RegexProgram::size);
         let bytes = self.read_bytes + built;
         BYTES.set(BYTES.get() + bytes - self.bytes.replace(bytes));
     }
@@ -92,7 +92,7 @@ pub(crate) fn compiled_bytes() -> usize {
 pub(crate) fn give_way() {
     let kept = KEPT.with_borrow_mut(|kept| {
         let next_id = kept.next_id;
-        std::mem::replace(kept, Kept { next_id, ..Kept::default() })
+        std::mem::replace(kept, EngineCache { next_id, ..EngineCache::default() })
     });
     drop(kept);
 }
@@ -104,31 +104,31 @@ impl std::fmt::Debug for Engine {
 }
 
 /// Why there is no engine for a pattern.
-pub(crate) enum Refusal {
+pub(crate) enum RegexEngineError {
     Unreadable(PatternError),
     TooLarge,
 }
 
-impl Refusal {
+impl RegexEngineError {
     /// Where in the pattern it was noticed.
     pub(crate) fn position(&self) -> usize {
         match self {
-            Refusal::Unreadable(error) => error.position,
-            Refusal::TooLarge => 0,
+            RegexEngineError::Unreadable(error) => error.position,
+            RegexEngineError::TooLarge => 0,
         }
     }
 
     /// The fault.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Refusal::Unreadable(error) => &error.text,
-            Refusal::TooLarge => "regular expression is too large",
+            RegexEngineError::Unreadable(error) => &error.text,
+            RegexEngineError::TooLarge => "regular expression is too large",
         }
     }
 }
 
 #[derive(Default)]
-struct Kept {
+struct EngineCache {
     patterns: AHashMap<Box<str>, Rc<Compiled>>,
     next_id: u64,
     searching: Scratch<(u64, Variant), Cache>,
@@ -147,7 +147,7 @@ pub(super) enum Stepper {
     Reverse(Variant),
 }
 
-impl Kept {
+impl EngineCache {
     /// Forgets all patterns when they take too much.
     fn shed(&mut self) {
         if self.patterns.values().map(|known| known.bytes.get()).sum::<usize>() > KEPT_BYTES {
@@ -162,13 +162,13 @@ fn text_hash(source: &str) -> u64 {
     KEYS.hash_one(source)
 }
 
-fn read(source: &str) -> Result<Rc<Compiled>, Refusal> {
+fn read(source: &str) -> Result<Rc<Compiled>, RegexEngineError> {
     if let Some(known) = KEPT.with_borrow(|kept| kept.patterns.get(source).cloned()) {
         return Ok(known);
     }
-    let pattern = parse(source).map_err(Refusal::Unreadable)?;
+    let pattern = parse(source).map_err(RegexEngineError::Unreadable)?;
     if price::instructions(&pattern.node) >= MOST_INSTRUCTIONS {
-        return Err(Refusal::TooLarge);
+        return Err(RegexEngineError::TooLarge);
     }
     let price = price::automaton(&pattern.node);
     // What gets too large as automata, such as `\w{1,200}`, is small as instructions.
@@ -205,7 +205,7 @@ fn read(source: &str) -> Result<Rc<Compiled>, Refusal> {
 
 impl Engine {
     /// The engine of a pattern, from the cache if the thread has used it before. Builds nothing yet.
-    pub(crate) fn new(source: &str) -> Result<Engine, Refusal> {
+    pub(crate) fn new(source: &str) -> Result<Engine, RegexEngineError> {
         read(source).map(Engine)
     }
 
@@ -223,7 +223,7 @@ impl Engine {
     pub(super) fn part<M: Meter>(
         &self,
         meter: &M,
-        part: Part,
+        part: CompiledForm,
         steps: u64,
         build: impl FnOnce(&Compiled),
     ) -> Result<(), M::Refusal> {
@@ -236,7 +236,7 @@ impl Engine {
         let before = compiled.bytes.get();
         compiled.measure();
         if compiled.bytes.get() > before {
-            KEPT.with_borrow_mut(Kept::shed);
+            KEPT.with_borrow_mut(EngineCache::shed);
         }
         // A step of building takes longer than one of anything else.
         meter.pause()
@@ -250,9 +250,9 @@ impl Engine {
     ) -> Result<Option<&regex_automata::meta::Regex>, M::Refusal> {
         let Some(linear) = &self.0.linear else { return Ok(None) };
         let part = match variant {
-            Variant::Find => Part::Find,
-            Variant::Marked => Part::Marked,
-            Variant::Whole => Part::Whole,
+            Variant::Find => CompiledForm::Find,
+            Variant::Marked => CompiledForm::Marked,
+            Variant::Whole => CompiledForm::Whole,
         };
         self.part(meter, part, self.0.price, |_| {
             linear.automaton(variant);
@@ -263,7 +263,7 @@ impl Engine {
     /// The pattern for the engine of short searches, if it is one for it.
     fn sequence<M: Meter>(&self, meter: &M) -> Result<Option<&Sequence>, M::Refusal> {
         let Some(linear) = &self.0.linear else { return Ok(None) };
-        self.part(meter, Part::Sequence, price::sequence(self.0.price), |_| {
+        self.part(meter, CompiledForm::Sequence, price::sequence(self.0.price), |_| {
             linear.sequence();
         })?;
         Ok(linear.sequence())
@@ -421,7 +421,7 @@ impl Engine {
 
     fn looker<M: Meter>(&self, meter: &M, variant: Variant) -> Result<Option<&Looker>, M::Refusal> {
         let Some(linear) = &self.0.linear else { return Ok(None) };
-        let part = if variant == Variant::Marked { Part::MarkedLooker } else { Part::Looker };
+        let part = if variant == Variant::Marked { CompiledForm::MarkedLooker } else { CompiledForm::Looker };
         self.part(meter, part, self.0.price, |_| {
             linear.looker(variant);
         })?;
@@ -462,7 +462,7 @@ impl Engine {
         &self,
         automaton: &regex_automata::meta::Regex,
         variant: Variant,
-        search: impl FnOnce(&mut Cache) -> Found,
+        search: impl FnOnce(&mut Cache) -> SearchResult,
     ) -> Option<Option<Groups>> {
         let key = (self.0.id, variant);
         let kept = KEPT.with_borrow_mut(|kept| kept.searching.take(&key));
@@ -473,10 +473,10 @@ impl Engine {
         found.known()
     }
 
-    fn backtracking<M: Meter>(&self, meter: &M) -> Searched<&Program, M> {
-        self.part(meter, Part::Instructions, self.0.program_price, |compiled| {
-            compiled.backtracking.get_or_init(|| Program::new(&compiled.pattern));
+    fn backtracking<M: Meter>(&self, meter: &M) -> Searched<&RegexProgram, M> {
+        self.part(meter, CompiledForm::Instructions, self.0.program_price, |compiled| {
+            compiled.backtracking.get_or_init(|| RegexProgram::new(&compiled.pattern));
         })?;
-        self.0.backtracking.get().and_then(Option::as_ref).ok_or(Stop::TooComplex)
+        self.0.backtracking.get().and_then(Option::as_ref).ok_or(SearchStop::TooComplex)
     }
 }

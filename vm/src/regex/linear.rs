@@ -6,7 +6,7 @@ use super::bounds::Bounds;
 use super::emit::{MARK, crosses_lines, emit, line_end, whole};
 use super::looking::Looker;
 use super::sequence::Sequence;
-use super::syntax::{Assertion, Node};
+use super::syntax::{Assertion, SyntaxNode};
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::util::syntax;
@@ -27,7 +27,7 @@ const COPIED: usize = 256 << 10;
 /// A pattern as automata.
 #[derive(Debug)]
 pub(super) struct Linear {
-    node: Node,
+    node: SyntaxNode,
     groups: usize,
     find: OnceCell<Option<Regex>>,
     /// As `find`, for texts with a mark at the end.
@@ -47,7 +47,7 @@ pub(super) struct Linear {
 }
 
 /// The result of a search.
-pub(super) enum Found {
+pub(super) enum SearchResult {
     /// Nothing.
     No,
     /// A match.
@@ -56,13 +56,13 @@ pub(super) enum Found {
     Unsure,
 }
 
-impl Found {
+impl SearchResult {
     /// `None` when the other engine must decide.
     pub(super) fn known(self) -> Option<Option<Groups>> {
         match self {
-            Found::No => Some(None),
-            Found::Match(groups) => Some(Some(groups)),
-            Found::Unsure => None,
+            SearchResult::No => Some(None),
+            SearchResult::Match(groups) => Some(Some(groups)),
+            SearchResult::Unsure => None,
         }
     }
 }
@@ -86,8 +86,8 @@ pub(crate) enum Plan<T> {
 }
 
 impl Linear {
-    /// Of `node`, which [is linear](Node::is_linear) and reports `groups` groups. Builds nothing yet.
-    pub(super) fn new(node: &Node, groups: usize) -> Linear {
+    /// Of `node`, which [is linear](SyntaxNode::is_linear) and reports `groups` groups. Builds nothing yet.
+    pub(super) fn new(node: &SyntaxNode, groups: usize) -> Linear {
         let line_start = node.asserts(Assertion::LineStart);
         Linear {
             groups,
@@ -207,11 +207,13 @@ impl Linear {
     }
 
     /// The first match at or after `from`.
-    pub(super) fn find(&self, automaton: &Regex, cache: &mut Cache, text: &str, from: usize) -> Found {
+    pub(super) fn find(&self, automaton: &Regex, cache: &mut Cache, text: &str, from: usize) -> SearchResult {
         match search(automaton, cache, self.groups, Input::new(text).range(from..)) {
-            None => Found::No,
-            Some(groups) if groups[0].is_some_and(|(_, end)| self.is_in_doubt(text, end)) => Found::Unsure,
-            Some(groups) => Found::Match(groups),
+            None => SearchResult::No,
+            Some(groups) if groups[0].is_some_and(|(_, end)| self.is_in_doubt(text, end)) => {
+                SearchResult::Unsure
+            }
+            Some(groups) => SearchResult::Match(groups),
         }
     }
 
@@ -227,13 +229,13 @@ impl Linear {
     }
 
     /// The match of the whole text.
-    pub(super) fn matches(&self, automaton: &Regex, cache: &mut Cache, text: &str) -> Found {
+    pub(super) fn matches(&self, automaton: &Regex, cache: &mut Cache, text: &str) -> SearchResult {
         if self.is_whole_in_doubt(text) {
-            return Found::Unsure;
+            return SearchResult::Unsure;
         }
         match search(automaton, cache, self.groups, Input::new(text).anchored(Anchored::Yes)) {
-            None => Found::No,
-            Some(groups) => Found::Match(groups),
+            None => SearchResult::No,
+            Some(groups) => SearchResult::Match(groups),
         }
     }
 }

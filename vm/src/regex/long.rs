@@ -4,10 +4,10 @@
 //! text, and it cannot be interrupted. So where that product is large the ends of the match are found [in
 //! steps](super::bounds). Its groups are left to those automata if it is short, and to [`super::threads`] otherwise.
 
-use super::bounds::{Bound, Bounds, Walk};
+use super::bounds::{Bounds, FirstMatch, TextWalk};
 use super::engine::{Engine, Stepper};
-use super::linear::{Found, Groups, Linear, Variant};
-use super::meter::{Meter, Part};
+use super::linear::{Groups, Linear, SearchResult, Variant};
+use super::meter::{CompiledForm, Meter};
 use super::threads;
 use std::ops::Range;
 
@@ -39,10 +39,10 @@ impl Engine {
         variant: Variant,
         text: &str,
         from: usize,
-    ) -> Result<Option<Found>, M::Refusal> {
+    ) -> Result<Option<SearchResult>, M::Refusal> {
         let Some(bounds) = self.bounds(meter, linear, variant)? else { return Ok(None) };
         let held = meter.hold(bounds.scratch_bytes())?;
-        let mut walk = Walk { text, block: self.block(), pause: || meter.pause() };
+        let mut walk = TextWalk { text, block: self.block(), pause: || meter.pause() };
         let bound = self.stepping(Stepper::Forward(variant), bounds.forward(), |forward| {
             self.stepping(Stepper::Reverse(variant), bounds.reverse(), |reverse| {
                 bounds.find((forward, reverse), &mut walk, from)
@@ -58,14 +58,14 @@ impl Engine {
         meter: &M,
         linear: &Linear,
         text: &str,
-    ) -> Result<Option<Found>, M::Refusal> {
+    ) -> Result<Option<SearchResult>, M::Refusal> {
         if linear.is_whole_in_doubt(text) {
-            return Ok(Some(Found::Unsure));
+            return Ok(Some(SearchResult::Unsure));
         }
         let variant = Variant::Whole;
         let Some(bounds) = self.bounds(meter, linear, variant)? else { return Ok(None) };
         let held = meter.hold(bounds.scratch_bytes())?;
-        let mut walk = Walk { text, block: self.block(), pause: || meter.pause() };
+        let mut walk = TextWalk { text, block: self.block(), pause: || meter.pause() };
         let bound = self.stepping(Stepper::Forward(variant), bounds.forward(), |forward| {
             bounds.matches(forward, &mut walk)
         })?;
@@ -81,9 +81,9 @@ impl Engine {
         variant: Variant,
     ) -> Result<Option<&'l Bounds>, M::Refusal> {
         let part = match variant {
-            Variant::Find => Part::Bounds,
-            Variant::Marked => Part::MarkedBounds,
-            Variant::Whole => Part::WholeBounds,
+            Variant::Find => CompiledForm::Bounds,
+            Variant::Marked => CompiledForm::MarkedBounds,
+            Variant::Whole => CompiledForm::WholeBounds,
         };
         self.part(meter, part, self.0.price, |_| {
             linear.bounds(variant);
@@ -98,34 +98,36 @@ impl Engine {
         linear: &Linear,
         (bounds, variant): (&Bounds, Variant),
         text: &str,
-        (bound, from): (Bound, usize),
-    ) -> Result<Found, M::Refusal> {
+        (bound, from): (FirstMatch, usize),
+    ) -> Result<SearchResult, M::Refusal> {
         let is_whole = variant == Variant::Whole;
         let in_doubt = |end: usize| !is_whole && linear.is_in_doubt(text, end);
         let (range, anchored) = match bound {
-            Bound::No => return Ok(Found::No),
-            Bound::Match(_, end) if in_doubt(end) => return Ok(Found::Unsure),
-            Bound::Match(start, end) if linear.groups() == 0 => {
-                return Ok(Found::Match([Some((start, end))].into_iter().collect()));
+            FirstMatch::No => return Ok(SearchResult::No),
+            FirstMatch::Match(_, end) if in_doubt(end) => return Ok(SearchResult::Unsure),
+            FirstMatch::Match(start, end) if linear.groups() == 0 => {
+                return Ok(SearchResult::Match([Some((start, end))].into_iter().collect()));
             }
-            Bound::Match(start, end) => (start..end, true),
-            Bound::Unsure => (from..text.len(), is_whole),
+            FirstMatch::Match(start, end) => (start..end, true),
+            FirstMatch::Unsure => (from..text.len(), is_whole),
         };
-        if let Bound::Match(start, end) = bound
+        if let FirstMatch::Match(start, end) = bound
             && (end - start).saturating_mul(self.0.effort) <= GROUPS_IN_ONE_GO
             && let Some(automaton) = self.automaton(meter, variant)?
         {
             let groups = self.run(automaton, variant, |cache| {
-                linear.groups_of(automaton, cache, text, (start, end)).map_or(Found::Unsure, Found::Match)
+                linear
+                    .groups_of(automaton, cache, text, (start, end))
+                    .map_or(SearchResult::Unsure, SearchResult::Match)
             });
             if let Some(Some(groups)) = groups {
-                return Ok(Found::Match(groups));
+                return Ok(SearchResult::Match(groups));
             }
         }
         Ok(match follow_all(meter, bounds, linear.groups(), text, range, anchored)? {
-            None => Found::No,
-            Some(groups) if groups[0].is_some_and(|(_, end)| in_doubt(end)) => Found::Unsure,
-            Some(groups) => Found::Match(groups),
+            None => SearchResult::No,
+            Some(groups) if groups[0].is_some_and(|(_, end)| in_doubt(end)) => SearchResult::Unsure,
+            Some(groups) => SearchResult::Match(groups),
         })
     }
 }

@@ -22,17 +22,17 @@ pub(crate) trait Meter {
 
     /// Whether this part of the pattern has been paid for already: each program pays once for the parts it uses, also if
     /// another one has had them built.
-    fn has_paid(&self, part: Part) -> bool;
+    fn has_paid(&self, part: CompiledForm) -> bool;
 
     /// Charges a part that is about to be built or used for the first time: its steps and its bytes. `pattern` stands for
     /// the pattern's text.
-    fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<(), Self::Refusal>;
+    fn pay(&self, pattern: u64, part: CompiledForm, steps: u64, bytes: usize) -> Result<(), Self::Refusal>;
 }
 
 /// The compiled forms of a pattern, each built at its first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
-pub(crate) enum Part {
+pub(crate) enum CompiledForm {
     /// The automaton of plain searches.
     Find = 1,
     /// The automaton for texts with a mark at the end.
@@ -55,24 +55,24 @@ pub(crate) enum Part {
     WholeBounds = 512,
 }
 
-impl Part {
+impl CompiledForm {
     /// All of them.
-    pub(crate) const ALL: u16 = 2 * Part::WholeBounds as u16 - 1;
+    pub(crate) const ALL: u16 = 2 * CompiledForm::WholeBounds as u16 - 1;
 }
 
 /// Why a search ended without an answer.
-pub(crate) enum Stop<R> {
+pub(crate) enum SearchStop<R> {
     /// The pattern takes more steps on this text than a search may.
     TooComplex,
     /// The meter refused.
     Refused(R),
 }
 
-impl<R> From<R> for Stop<R> {
-    fn from(refusal: R) -> Stop<R> {
-        Stop::Refused(refusal)
+impl<R> From<R> for SearchStop<R> {
+    fn from(refusal: R) -> SearchStop<R> {
+        SearchStop::Refused(refusal)
     }
 }
 
 /// The result of a search under a meter.
-pub(crate) type Searched<T, M> = Result<T, Stop<<M as Meter>::Refusal>>;
+pub(crate) type Searched<T, M> = Result<T, SearchStop<<M as Meter>::Refusal>>;

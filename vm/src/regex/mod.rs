@@ -28,7 +28,7 @@ mod threads;
 pub(crate) use engine::Engine;
 pub(crate) use engine::{compiled_bytes, give_way};
 pub(crate) use linear::{Groups, Plan};
-pub(crate) use meter::{Meter, Part, Stop};
+pub(crate) use meter::{CompiledForm, Meter, SearchStop};
 
 #[cfg(test)]
 mod tests;

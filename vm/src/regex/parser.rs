@@ -1,7 +1,7 @@
 //! Reads patterns: the Perl-compatible dialect of functions.md 22, with Java's additions to it.
 
 use super::classes;
-use super::syntax::{Assertion, Greed, Node, Pattern};
+use super::syntax::{Assertion, Greed, Pattern, SyntaxNode};
 
 /// Why a pattern cannot be read, and at which character.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,17 +118,17 @@ impl Parser {
     }
 
     /// `a|b|c` up to `)` or the end; flags set inside end there.
-    fn alternatives(&mut self) -> Parsed<Node> {
+    fn alternatives(&mut self) -> Parsed<SyntaxNode> {
         let outer = self.flags;
         let mut branches = vec![self.sequence()?];
         while self.accept("|") {
             branches.push(self.sequence()?);
         }
         self.flags = outer;
-        Ok(if branches.len() == 1 { branches.remove(0) } else { Node::Alternate(branches) })
+        Ok(if branches.len() == 1 { branches.remove(0) } else { SyntaxNode::Alternate(branches) })
     }
 
-    fn sequence(&mut self) -> Parsed<Node> {
+    fn sequence(&mut self) -> Parsed<SyntaxNode> {
         let mut parts = Vec::new();
         loop {
             self.skip_extended();
@@ -141,9 +141,9 @@ impl Parser {
             parts.push(node);
         }
         Ok(match parts.len() {
-            0 => Node::Empty,
+            0 => SyntaxNode::Empty,
             1 => parts.remove(0),
-            _ => Node::Concat(parts),
+            _ => SyntaxNode::Concat(parts),
         })
     }
 
@@ -162,17 +162,17 @@ impl Parser {
         }
     }
 
-    fn literal(&self, char: char) -> Node {
-        Node::Char { char, ignore_case: self.flags.ignore_case }
+    fn literal(&self, char: char) -> SyntaxNode {
+        SyntaxNode::Char { char, ignore_case: self.flags.ignore_case }
     }
 
-    fn class(&self, text: String) -> Node {
-        Node::Class { text, ignore_case: self.flags.ignore_case }
+    fn class(&self, text: String) -> SyntaxNode {
+        SyntaxNode::Class { text, ignore_case: self.flags.ignore_case }
     }
 
     /// One thing that may be repeated, and whether it really may. `None` for syntax without a node: comments, flags; `\Q…\E`
     /// puts all but its last character into `parts` itself.
-    fn atom(&mut self, parts: &mut Vec<Node>) -> Parsed<Option<(Node, bool)>> {
+    fn atom(&mut self, parts: &mut Vec<SyntaxNode>) -> Parsed<Option<(SyntaxNode, bool)>> {
         let Some(c) = self.peek() else { return Ok(None) };
         Ok(Some(match c {
             '(' => return self.group(),
@@ -182,17 +182,17 @@ impl Parser {
             }
             '.' => {
                 self.at += 1;
-                (Node::Any { newline: self.flags.dot_all }, true)
+                (SyntaxNode::Any { newline: self.flags.dot_all }, true)
             }
             '^' => {
                 self.at += 1;
                 let place = if self.flags.multi_line { Assertion::LineStart } else { Assertion::Start };
-                (Node::Assertion(place), false)
+                (SyntaxNode::Assertion(place), false)
             }
             '$' => {
                 self.at += 1;
                 let place = if self.flags.multi_line { Assertion::LineEnd } else { Assertion::EndOfText };
-                (Node::Assertion(place), false)
+                (SyntaxNode::Assertion(place), false)
             }
             '*' | '+' | '?' => return Err(self.error("nothing to repeat")),
             '{' if self.counts().is_some() => return Err(self.error("nothing to repeat")),
@@ -227,7 +227,7 @@ impl Parser {
     }
 
     /// `node` with the quantifier that follows it, if one does.
-    fn quantified(&mut self, node: Node, repeatable: bool) -> Parsed<Node> {
+    fn quantified(&mut self, node: SyntaxNode, repeatable: bool) -> Parsed<SyntaxNode> {
         self.skip_extended();
         let (min, max) = match self.peek() {
             Some('*') => (0, None),
@@ -271,10 +271,10 @@ impl Parser {
         } else {
             Greed::Greedy
         };
-        Ok(Node::Repeat { node: Box::new(node), min, max, greed })
+        Ok(SyntaxNode::Repeat { node: Box::new(node), min, max, greed })
     }
 
-    fn group(&mut self) -> Parsed<Option<(Node, bool)>> {
+    fn group(&mut self) -> Parsed<Option<(SyntaxNode, bool)>> {
         let open = self.at;
         self.at += 1;
         if self.looking_at("*") {
@@ -303,7 +303,7 @@ impl Parser {
             return Err(self.error_at(open, "branch reset groups (?| are not supported"));
         }
         if self.accept(">") {
-            return self.body(open, |node| Node::Atomic(Box::new(node)));
+            return self.body(open, |node| SyntaxNode::Atomic(Box::new(node)));
         }
         for (mark, behind, negative) in
             [("=", false, false), ("!", false, true), ("<=", true, false), ("<!", true, true)]
@@ -329,15 +329,15 @@ impl Parser {
         self.flag_group(open)
     }
 
-    fn look(&mut self, open: usize, behind: bool, negative: bool) -> Parsed<Option<(Node, bool)>> {
+    fn look(&mut self, open: usize, behind: bool, negative: bool) -> Parsed<Option<(SyntaxNode, bool)>> {
         let (node, _) = self.close(open)?;
         if behind && node.width().1.is_none_or(|widest| widest > 255) {
             return Err(self.error("lookbehind assertion is not fixed length"));
         }
-        Ok(Some((Node::Look { node: Box::new(node), behind, negative }, true)))
+        Ok(Some((SyntaxNode::Look { node: Box::new(node), behind, negative }, true)))
     }
 
-    fn capture(&mut self, open: usize, name: Option<String>) -> Parsed<Option<(Node, bool)>> {
+    fn capture(&mut self, open: usize, name: Option<String>) -> Parsed<Option<(SyntaxNode, bool)>> {
         self.groups += 1;
         let number = self.groups;
         if let Some(name) = name {
@@ -346,16 +346,20 @@ impl Parser {
                 return Err(self.error("two named subpatterns have the same name"));
             }
         }
-        self.body(open, |node| Node::Capture(number, Box::new(node)))
+        self.body(open, |node| SyntaxNode::Capture(number, Box::new(node)))
     }
 
-    fn body(&mut self, open: usize, wrap: impl FnOnce(Node) -> Node) -> Parsed<Option<(Node, bool)>> {
+    fn body(
+        &mut self,
+        open: usize,
+        wrap: impl FnOnce(SyntaxNode) -> SyntaxNode,
+    ) -> Parsed<Option<(SyntaxNode, bool)>> {
         let (node, repeatable) = self.close(open)?;
         Ok(Some((wrap(node), repeatable)))
     }
 
     /// The inside of a group and its `)`.
-    fn close(&mut self, _open: usize) -> Parsed<(Node, bool)> {
+    fn close(&mut self, _open: usize) -> Parsed<(SyntaxNode, bool)> {
         let node = self.alternatives()?;
         if !self.accept(")") {
             return Err(self.error("missing )"));
@@ -364,7 +368,7 @@ impl Parser {
     }
 
     /// `(?i)`, `(?m-s)`, `(?i:…)`
-    fn flag_group(&mut self, open: usize) -> Parsed<Option<(Node, bool)>> {
+    fn flag_group(&mut self, open: usize) -> Parsed<Option<(SyntaxNode, bool)>> {
         let outer = self.flags;
         let mut on = true;
         loop {
@@ -420,18 +424,18 @@ impl Parser {
         }
     }
 
-    fn backreference(&self, group: usize) -> Node {
-        Node::Backreference { group, ignore_case: self.flags.ignore_case }
+    fn backreference(&self, group: usize) -> SyntaxNode {
+        SyntaxNode::Backreference { group, ignore_case: self.flags.ignore_case }
     }
 
     /// Syntax that begins with a backslash, outside classes.
-    fn escape(&mut self, parts: &mut Vec<Node>) -> Parsed<Option<(Node, bool)>> {
+    fn escape(&mut self, parts: &mut Vec<SyntaxNode>) -> Parsed<Option<(SyntaxNode, bool)>> {
         let start = self.at;
         self.at += 1;
         let Some(c) = self.peek() else {
             return Err(self.error("\\ at end of pattern"));
         };
-        let place = |place| Ok(Some((Node::Assertion(place), false)));
+        let place = |place| Ok(Some((SyntaxNode::Assertion(place), false)));
         match c {
             'Q' => {
                 self.at += 1;
@@ -446,9 +450,9 @@ impl Parser {
             'R' | 'X' | 'K' => {
                 self.at += 1;
                 return Ok(Some(match c {
-                    'R' => (Node::LineBreak, true),
-                    'X' => (Node::Grapheme, true),
-                    _ => (Node::Keep, false),
+                    'R' => (SyntaxNode::LineBreak, true),
+                    'X' => (SyntaxNode::Grapheme, true),
+                    _ => (SyntaxNode::Keep, false),
                 }));
             }
             'k' => {
@@ -494,7 +498,7 @@ impl Parser {
     }
 
     /// The text of `\Q…\E`: all characters but the last go to `parts`.
-    fn quoted(&mut self, parts: &mut Vec<Node>) -> Option<Node> {
+    fn quoted(&mut self, parts: &mut Vec<SyntaxNode>) -> Option<SyntaxNode> {
         let mut last = None;
         while self.peek().is_some() && !self.accept("\\E") {
             parts.extend(last.take());

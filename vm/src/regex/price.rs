@@ -5,7 +5,7 @@
 //! where counted repetitions are loops.
 
 use super::program::MOST_INSTRUCTIONS;
-use super::syntax::{Greed, Node};
+use super::syntax::{Greed, SyntaxNode};
 
 /// Steps beyond which no automaton is built: some 3 ms.
 pub(super) const MOST_STEPS: u64 = 100_000;
@@ -27,7 +27,7 @@ const BASE_BYTES: u64 = 8 << 10;
 const STEPS_PER_WEIGHT: u64 = 1_000;
 
 /// Steps that building an automaton takes, about.
-pub(super) fn automaton(node: &Node) -> u64 {
+pub(super) fn automaton(node: &SyntaxNode) -> u64 {
     BASE.saturating_add(part(node))
 }
 
@@ -47,36 +47,40 @@ pub(super) fn sequence(price: u64) -> u64 {
 }
 
 /// Steps that writing the instructions of a pattern takes.
-pub(super) fn program(node: &Node) -> u64 {
+pub(super) fn program(node: &SyntaxNode) -> u64 {
     BASE + 4 * instructions(node) as u64 + classes(node) / 10
 }
 
 /// Steps of all classes, each once where it stands.
-fn classes(node: &Node) -> u64 {
+fn classes(node: &SyntaxNode) -> u64 {
     match node {
-        Node::Class { text, ignore_case } => class(text, *ignore_case),
-        Node::Char { ignore_case: true, .. } => SOME_RANGES,
-        Node::Capture(_, node) | Node::Atomic(node) | Node::Look { node, .. } | Node::Repeat { node, .. } => {
-            classes(node)
-        }
-        Node::Concat(parts) | Node::Alternate(parts) => parts.iter().map(classes).sum(),
+        SyntaxNode::Class { text, ignore_case } => class(text, *ignore_case),
+        SyntaxNode::Char { ignore_case: true, .. } => SOME_RANGES,
+        SyntaxNode::Capture(_, node)
+        | SyntaxNode::Atomic(node)
+        | SyntaxNode::Look { node, .. }
+        | SyntaxNode::Repeat { node, .. } => classes(node),
+        SyntaxNode::Concat(parts) | SyntaxNode::Alternate(parts) => parts.iter().map(classes).sum(),
         _ => 0,
     }
 }
 
-fn part(node: &Node) -> u64 {
+fn part(node: &SyntaxNode) -> u64 {
     match node {
-        Node::Empty | Node::Assertion(_) | Node::Keep | Node::Backreference { .. } => PART,
-        Node::Char { ignore_case, .. } => PART * (1 + u64::from(*ignore_case)),
-        Node::Class { text, ignore_case } => class(text, *ignore_case),
-        Node::Any { .. } | Node::LineBreak | Node::Grapheme => ANY,
-        Node::Capture(_, node) | Node::Atomic(node) | Node::Look { node, .. } => {
+        SyntaxNode::Empty
+        | SyntaxNode::Assertion(_)
+        | SyntaxNode::Keep
+        | SyntaxNode::Backreference { .. } => PART,
+        SyntaxNode::Char { ignore_case, .. } => PART * (1 + u64::from(*ignore_case)),
+        SyntaxNode::Class { text, ignore_case } => class(text, *ignore_case),
+        SyntaxNode::Any { .. } | SyntaxNode::LineBreak | SyntaxNode::Grapheme => ANY,
+        SyntaxNode::Capture(_, node) | SyntaxNode::Atomic(node) | SyntaxNode::Look { node, .. } => {
             part(node).saturating_add(2 * PART)
         }
-        Node::Concat(parts) | Node::Alternate(parts) => {
+        SyntaxNode::Concat(parts) | SyntaxNode::Alternate(parts) => {
             parts.iter().fold(0, |sum: u64, node| sum.saturating_add(part(node)).saturating_add(PART))
         }
-        Node::Repeat { node, min, max, .. } => {
+        SyntaxNode::Repeat { node, min, max, .. } => {
             let copies = max.unwrap_or(*min).max(1);
             part(node).saturating_add(PART).saturating_mul(u64::from(copies))
         }
@@ -85,16 +89,16 @@ fn part(node: &Node) -> u64 {
 
 /// States that a search may have to look at for each byte: those of all parts, counted repetitions written out, and some
 /// that every search has.
-pub(super) fn effort(node: &Node) -> usize {
-    fn states(node: &Node) -> usize {
+pub(super) fn effort(node: &SyntaxNode) -> usize {
+    fn states(node: &SyntaxNode) -> usize {
         match node {
-            Node::Capture(_, node) | Node::Atomic(node) | Node::Look { node, .. } => {
+            SyntaxNode::Capture(_, node) | SyntaxNode::Atomic(node) | SyntaxNode::Look { node, .. } => {
                 states(node).saturating_add(2)
             }
-            Node::Concat(parts) | Node::Alternate(parts) => {
+            SyntaxNode::Concat(parts) | SyntaxNode::Alternate(parts) => {
                 parts.iter().fold(1, |sum: usize, node| sum.saturating_add(states(node)))
             }
-            Node::Repeat { node, min, max, .. } => {
+            SyntaxNode::Repeat { node, min, max, .. } => {
                 let copies = max.unwrap_or(*min).max(1);
                 states(node).saturating_add(1).saturating_mul(copies as usize)
             }
@@ -124,16 +128,16 @@ fn class(text: &str, ignore_case: bool) -> u64 {
 
 /// Instructions of the pattern as the backtracking engine writes it, or more than [`MOST_INSTRUCTIONS`]. Classes are
 /// counted as one.
-pub(super) fn instructions(node: &Node) -> usize {
+pub(super) fn instructions(node: &SyntaxNode) -> usize {
     let count = match node {
-        Node::Empty => 0,
-        Node::Concat(parts) => {
+        SyntaxNode::Empty => 0,
+        SyntaxNode::Concat(parts) => {
             parts.iter().fold(0, |sum: usize, node| sum.saturating_add(instructions(node)))
         }
-        Node::Alternate(parts) => alternatives(parts.iter().map(instructions)),
-        Node::Capture(_, node) => instructions(node).saturating_add(2),
-        Node::Atomic(node) => instructions(node).saturating_add(2),
-        Node::Repeat { node, min, max, greed } => {
+        SyntaxNode::Alternate(parts) => alternatives(parts.iter().map(instructions)),
+        SyntaxNode::Capture(_, node) => instructions(node).saturating_add(2),
+        SyntaxNode::Atomic(node) => instructions(node).saturating_add(2),
+        SyntaxNode::Repeat { node, min, max, greed } => {
             let body = instructions(node);
             let turn = match (min, max) {
                 (1, Some(1)) => 0,
@@ -144,7 +148,7 @@ pub(super) fn instructions(node: &Node) -> usize {
             };
             body.saturating_add(turn + if *greed == Greed::Possessive { 2 } else { 0 })
         }
-        Node::Look { node, behind, negative } => {
+        SyntaxNode::Look { node, behind, negative } => {
             let body = instructions(node);
             let body = if *behind {
                 let (least, most) = node.width();

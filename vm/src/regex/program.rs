@@ -1,6 +1,6 @@
 //! Instructions of the backtracking engine, and how a pattern becomes a list of them.
 
-use super::syntax::{Assertion, Greed, Node, Pattern};
+use super::syntax::{Assertion, Greed, Pattern, SyntaxNode};
 use regex_syntax::hir::{Class, HirKind};
 
 /// Most instructions of a pattern; counted repetitions are loops, so that few patterns come near.
@@ -137,7 +137,7 @@ impl CharClass {
 
 /// A pattern as instructions.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct RegexProgram {
     pub(super) insts: Vec<Inst>,
     pub(super) classes: Vec<CharClass>,
     /// The texts of the classes, while it is written.
@@ -150,10 +150,10 @@ pub(super) struct Program {
     pub(super) groups: usize,
 }
 
-impl Program {
+impl RegexProgram {
     /// Compiles `pattern`; `None` when it gets too large.
-    pub(super) fn new(pattern: &Pattern) -> Option<Program> {
-        let mut program = Program {
+    pub(super) fn new(pattern: &Pattern) -> Option<RegexProgram> {
+        let mut program = RegexProgram {
             insts: Vec::new(),
             classes: Vec::new(),
             class_texts: Vec::new(),
@@ -200,20 +200,20 @@ impl Program {
         self.push(Inst::Class(class)).map(drop)
     }
 
-    fn emit(&mut self, node: &Node) -> Option<()> {
+    fn emit(&mut self, node: &SyntaxNode) -> Option<()> {
         match node {
-            Node::Empty => {}
-            Node::Char { char, ignore_case: false } => drop(self.push(Inst::Char(*char))?),
-            Node::Char { char, ignore_case: true } => {
+            SyntaxNode::Empty => {}
+            SyntaxNode::Char { char, ignore_case: false } => drop(self.push(Inst::Char(*char))?),
+            SyntaxNode::Char { char, ignore_case: true } => {
                 let mut text = String::from("(?i:");
                 super::classes::push_char(&mut text, *char);
                 text.push(')');
                 self.class(&text)?;
             }
-            Node::Class { text, ignore_case: false } => self.class(text)?,
-            Node::Class { text, ignore_case: true } => self.class(&format!("(?i:{text})"))?,
-            Node::Any { newline } => drop(self.push(Inst::Any { newline: *newline })?),
-            Node::Assertion(place) => {
+            SyntaxNode::Class { text, ignore_case: false } => self.class(text)?,
+            SyntaxNode::Class { text, ignore_case: true } => self.class(&format!("(?i:{text})"))?,
+            SyntaxNode::Any { newline } => drop(self.push(Inst::Any { newline: *newline })?),
+            SyntaxNode::Assertion(place) => {
                 let inst = match place {
                     Assertion::Start => Inst::Start,
                     Assertion::End => Inst::End,
@@ -226,28 +226,30 @@ impl Program {
                 };
                 self.push(inst)?;
             }
-            Node::Capture(group, node) => {
+            SyntaxNode::Capture(group, node) => {
                 self.push(Inst::Save(2 * group))?;
                 self.emit(node)?;
                 self.push(Inst::Save(2 * group + 1))?;
             }
-            Node::Concat(parts) => parts.iter().try_for_each(|part| self.emit(part))?,
-            Node::Alternate(parts) => self.alternatives(parts.len(), |program, i| program.emit(&parts[i]))?,
-            Node::Repeat { node, min, max, greed } => match greed {
+            SyntaxNode::Concat(parts) => parts.iter().try_for_each(|part| self.emit(part))?,
+            SyntaxNode::Alternate(parts) => {
+                self.alternatives(parts.len(), |program, i| program.emit(&parts[i]))?
+            }
+            SyntaxNode::Repeat { node, min, max, greed } => match greed {
                 Greed::Possessive => {
-                    let greedy = |program: &mut Program| program.repeat(node, *min, *max, false);
+                    let greedy = |program: &mut RegexProgram| program.repeat(node, *min, *max, false);
                     self.atomic(greedy)?;
                 }
                 greed => self.repeat(node, *min, *max, *greed == Greed::Lazy)?,
             },
-            Node::Look { node, behind, negative } => self.look(node, *behind, *negative)?,
-            Node::Atomic(node) => self.atomic(|program| program.emit(node))?,
-            Node::Backreference { group, ignore_case } => {
+            SyntaxNode::Look { node, behind, negative } => self.look(node, *behind, *negative)?,
+            SyntaxNode::Atomic(node) => self.atomic(|program| program.emit(node))?,
+            SyntaxNode::Backreference { group, ignore_case } => {
                 self.push(Inst::Backreference { group: *group, ignore_case: *ignore_case })?;
             }
-            Node::LineBreak => drop(self.push(Inst::LineBreak)?),
-            Node::Grapheme => drop(self.push(Inst::Grapheme)?),
-            Node::Keep => drop(self.push(Inst::Save(0))?),
+            SyntaxNode::LineBreak => drop(self.push(Inst::LineBreak)?),
+            SyntaxNode::Grapheme => drop(self.push(Inst::Grapheme)?),
+            SyntaxNode::Keep => drop(self.push(Inst::Save(0))?),
         }
         Some(())
     }
@@ -256,7 +258,7 @@ impl Program {
     fn alternatives(
         &mut self,
         count: usize,
-        mut emit: impl FnMut(&mut Program, usize) -> Option<()>,
+        mut emit: impl FnMut(&mut RegexProgram, usize) -> Option<()>,
     ) -> Option<()> {
         let mut jumps = Vec::new();
         for i in 0..count {
@@ -275,7 +277,7 @@ impl Program {
         Some(())
     }
 
-    fn repeat(&mut self, node: &Node, min: u32, max: Option<u32>, lazy: bool) -> Option<()> {
+    fn repeat(&mut self, node: &SyntaxNode, min: u32, max: Option<u32>, lazy: bool) -> Option<()> {
         let split = |taken: usize, exit: usize| {
             if lazy {
                 Inst::Split { first: exit, second: taken }
@@ -317,7 +319,7 @@ impl Program {
         Some(())
     }
 
-    fn atomic(&mut self, emit: impl FnOnce(&mut Program) -> Option<()>) -> Option<()> {
+    fn atomic(&mut self, emit: impl FnOnce(&mut RegexProgram) -> Option<()>) -> Option<()> {
         let height = self.register();
         self.push(Inst::Mark { height })?;
         emit(self)?;
@@ -325,7 +327,7 @@ impl Program {
         Some(())
     }
 
-    fn look(&mut self, node: &Node, behind: bool, negative: bool) -> Option<()> {
+    fn look(&mut self, node: &SyntaxNode, behind: bool, negative: bool) -> Option<()> {
         let (height, place) = (self.register(), self.register());
         self.push(Inst::Mark { height })?;
         self.push(Inst::Save(place))?;

@@ -9,7 +9,7 @@
 use super::emit::character_class;
 use super::linear::Groups;
 use super::program::CharClass;
-use super::syntax::{Assertion, Greed, Node};
+use super::syntax::{Assertion, Greed, SyntaxNode};
 use regex_automata::util::prefilter::Prefilter;
 use regex_automata::{MatchKind, Span};
 use smallvec::SmallVec;
@@ -36,7 +36,7 @@ pub(super) enum SequenceMatch {
 /// A pattern as a sequence.
 #[derive(Debug)]
 pub(super) struct Sequence {
-    parts: Vec<Part>,
+    parts: Vec<SequencePart>,
     classes: Vec<Class>,
     /// How many groups it reports.
     groups: usize,
@@ -46,7 +46,7 @@ pub(super) struct Sequence {
 }
 
 #[derive(Debug)]
-enum Part {
+enum SequencePart {
     /// This text.
     Text(Box<str>),
     /// As many characters of a class as there are, between two bounds.
@@ -70,7 +70,7 @@ enum Start {
 
 /// The information in a byte about the character that it begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Member {
+enum LeadByte {
     No,
     /// It belongs to the class and is one byte long.
     One,
@@ -83,7 +83,7 @@ enum Member {
 #[derive(Debug)]
 struct Class {
     text: String,
-    bytes: Box<[Member; 256]>,
+    bytes: Box<[LeadByte; 256]>,
     chars: CharClass,
 }
 
@@ -91,23 +91,23 @@ impl Class {
     fn new(text: String) -> Option<Class> {
         let chars = CharClass::parse(&text)?;
         let long = match chars.beyond_ascii() {
-            Some(true) => Member::Long,
-            Some(false) => Member::No,
-            None => Member::Ask,
+            Some(true) => LeadByte::Long,
+            Some(false) => LeadByte::No,
+            None => LeadByte::Ask,
         };
-        let mut bytes = Box::new([Member::No; 256]);
+        let mut bytes = Box::new([LeadByte::No; 256]);
         for (byte, member) in bytes.iter_mut().enumerate() {
             *member = match byte as u8 {
                 byte if byte.is_ascii() => {
                     if chars.contains(char::from(byte)) {
-                        Member::One
+                        LeadByte::One
                     } else {
-                        Member::No
+                        LeadByte::No
                     }
                 }
                 // Not the bytes within a character.
                 0xC0.. => long,
-                _ => Member::No,
+                _ => LeadByte::No,
             };
         }
         Some(Class { text, bytes, chars })
@@ -139,10 +139,10 @@ impl Class {
         while count < max {
             let Some(byte) = text.as_bytes().get(at) else { break };
             match self.bytes[usize::from(*byte)] {
-                Member::One => at += 1,
-                Member::No => break,
+                LeadByte::One => at += 1,
+                LeadByte::No => break,
                 member => match text[at..].chars().next() {
-                    Some(c) if member == Member::Long || self.chars.contains(c) => at += c.len_utf8(),
+                    Some(c) if member == LeadByte::Long || self.chars.contains(c) => at += c.len_utf8(),
                     _ => break,
                 },
             }
@@ -153,9 +153,9 @@ impl Class {
 }
 
 impl Sequence {
-    /// `node`, which [is linear](Node::is_linear) and reports `groups` groups, as a sequence, if it is one. A mere text is
+    /// `node`, which [is linear](SyntaxNode::is_linear) and reports `groups` groups, as a sequence, if it is one. A mere text is
     /// not: there, the automata only search for it, too.
-    pub(super) fn new(node: &Node, groups: usize) -> Option<Sequence> {
+    pub(super) fn new(node: &SyntaxNode, groups: usize) -> Option<Sequence> {
         let mut sequence = Sequence {
             parts: Vec::new(),
             classes: Vec::new(),
@@ -164,7 +164,7 @@ impl Sequence {
             start: Start::Anywhere,
         };
         sequence.push(node)?;
-        let repeats = sequence.parts.iter().any(|part| matches!(part, Part::Run { .. }));
+        let repeats = sequence.parts.iter().any(|part| matches!(part, SequencePart::Run { .. }));
         if !repeats || !sequence.is_determined() {
             return None;
         }
@@ -176,28 +176,32 @@ impl Sequence {
     pub(super) fn heap_bytes(&self) -> usize {
         let classes: usize =
             self.classes.iter().map(|class| 512 + class.text.len() + class.chars.heap_bytes()).sum();
-        512 + classes + self.parts.capacity() * size_of::<Part>()
+        512 + classes + self.parts.capacity() * size_of::<SequencePart>()
     }
 
-    fn push(&mut self, node: &Node) -> Option<()> {
+    fn push(&mut self, node: &SyntaxNode) -> Option<()> {
         match node {
-            Node::Empty => {}
-            Node::Assertion(Assertion::Start) if self.consuming(0).next().is_none() => self.anchored = true,
-            Node::Char { char, ignore_case: false } => {
-                if let Some(Part::Text(text)) = self.parts.last_mut() {
+            SyntaxNode::Empty => {}
+            SyntaxNode::Assertion(Assertion::Start) if self.consuming(0).next().is_none() => {
+                self.anchored = true
+            }
+            SyntaxNode::Char { char, ignore_case: false } => {
+                if let Some(SequencePart::Text(text)) = self.parts.last_mut() {
                     *text = format!("{text}{char}").into();
                 } else {
-                    self.parts.push(Part::Text(char.to_string().into()));
+                    self.parts.push(SequencePart::Text(char.to_string().into()));
                 }
             }
-            Node::Char { .. } | Node::Class { .. } | Node::Any { .. } => self.run(node, 1, 1)?,
-            Node::Capture(group, node) => {
-                self.parts.push(Part::Open(*group));
-                self.push(node)?;
-                self.parts.push(Part::Close(*group));
+            SyntaxNode::Char { .. } | SyntaxNode::Class { .. } | SyntaxNode::Any { .. } => {
+                self.run(node, 1, 1)?
             }
-            Node::Concat(nodes) => nodes.iter().try_for_each(|node| self.push(node).ok_or(())).ok()?,
-            Node::Repeat { node, min, max, greed } if *greed == Greed::Greedy || *max == Some(*min) => {
+            SyntaxNode::Capture(group, node) => {
+                self.parts.push(SequencePart::Open(*group));
+                self.push(node)?;
+                self.parts.push(SequencePart::Close(*group));
+            }
+            SyntaxNode::Concat(nodes) => nodes.iter().try_for_each(|node| self.push(node).ok_or(())).ok()?,
+            SyntaxNode::Repeat { node, min, max, greed } if *greed == Greed::Greedy || *max == Some(*min) => {
                 self.run(node, *min, max.unwrap_or(u32::MAX))?;
             }
             _ => return None,
@@ -205,7 +209,7 @@ impl Sequence {
         Some(())
     }
 
-    fn run(&mut self, node: &Node, min: u32, max: u32) -> Option<()> {
+    fn run(&mut self, node: &SyntaxNode, min: u32, max: u32) -> Option<()> {
         let text = character_class(node)?;
         let known = self.classes.iter().position(|class| class.text == text);
         let class = match known {
@@ -216,28 +220,34 @@ impl Sequence {
             }
             None => return None,
         };
-        self.parts.push(Part::Run { class, min, max });
+        self.parts.push(SequencePart::Run { class, min, max });
         Some(())
     }
 
     /// The parts from `from` on that take characters.
-    fn consuming(&self, from: usize) -> impl Iterator<Item = &Part> {
-        self.parts[from..].iter().filter(|part| matches!(part, Part::Text(_) | Part::Run { .. }))
+    fn consuming(&self, from: usize) -> impl Iterator<Item = &SequencePart> {
+        self.parts[from..]
+            .iter()
+            .filter(|part| matches!(part, SequencePart::Text(_) | SequencePart::Run { .. }))
     }
 
     /// Whether no repetition could give back a character that a later part could take.
     fn is_determined(&self) -> bool {
         self.parts.iter().enumerate().all(|(at, part)| {
-            let Part::Run { class, min, max } = part else { return true };
+            let SequencePart::Run { class, min, max } = part else { return true };
             if min == max {
                 return true;
             }
             let taken = &self.classes[*class].chars;
             for next in self.consuming(at + 1) {
                 match next {
-                    Part::Text(text) => return !text.chars().next().is_some_and(|c| taken.contains(c)),
-                    Part::Run { class, .. } if taken.meets(&self.classes[*class].chars) => return false,
-                    Part::Run { min: 1.., .. } => return true,
+                    SequencePart::Text(text) => {
+                        return !text.chars().next().is_some_and(|c| taken.contains(c));
+                    }
+                    SequencePart::Run { class, .. } if taken.meets(&self.classes[*class].chars) => {
+                        return false;
+                    }
+                    SequencePart::Run { min: 1.., .. } => return true,
                     _ => {}
                 }
             }
@@ -246,7 +256,7 @@ impl Sequence {
     }
 
     fn start(&self) -> Start {
-        if let Some(Part::Text(text)) = self.consuming(0).next()
+        if let Some(SequencePart::Text(text)) = self.consuming(0).next()
             && let Some(finder) = Prefilter::new(MatchKind::LeftmostFirst, &[text.as_bytes()])
         {
             return Start::Text(finder);
@@ -254,19 +264,19 @@ impl Sequence {
         let mut bytes = Box::new([false; 256]);
         for part in self.consuming(0) {
             match part {
-                Part::Text(text) => {
+                SequencePart::Text(text) => {
                     bytes[usize::from(text.as_bytes()[0])] = true;
                     return Start::Byte(bytes);
                 }
-                Part::Run { class, min, .. } => {
+                SequencePart::Run { class, min, .. } => {
                     for (byte, member) in bytes.iter_mut().zip(self.classes[*class].bytes.iter()) {
-                        *byte |= *member != Member::No;
+                        *byte |= *member != LeadByte::No;
                     }
                     if *min > 0 {
                         return Start::Byte(bytes);
                     }
                 }
-                Part::Open(_) | Part::Close(_) => {}
+                SequencePart::Open(_) | SequencePart::Close(_) => {}
             }
         }
         Start::Anywhere
@@ -348,18 +358,18 @@ impl Sequence {
         start: usize,
         groups: &mut Groups,
         pause: &mut impl FnMut() -> Result<(), R>,
-    ) -> Result<Result<usize, Failure>, R> {
+    ) -> Result<Result<usize, Mismatch>, R> {
         let (mut at, mut first, mut is_first) = (start, None, true);
         for part in &self.parts {
             match part {
-                Part::Text(wanted) => {
+                SequencePart::Text(wanted) => {
                     if !text.as_bytes()[at..].starts_with(wanted.as_bytes()) {
-                        return Ok(Err(Failure { at, first }));
+                        return Ok(Err(Mismatch { at, first }));
                     }
                     at += wanted.len();
                     is_first = false;
                 }
-                Part::Run { class, min, max } => {
+                SequencePart::Run { class, min, max } => {
                     let (end, count) = self.classes[*class].run(text, at, *max, pause)?;
                     if is_first && *max == u32::MAX {
                         first = Some(end);
@@ -367,15 +377,15 @@ impl Sequence {
                     is_first = false;
                     at = end;
                     if count < *min {
-                        return Ok(Err(Failure { at, first }));
+                        return Ok(Err(Mismatch { at, first }));
                     }
                 }
-                Part::Open(group) => {
+                SequencePart::Open(group) => {
                     if let Some(Some((start, _))) = groups.get_mut(*group) {
                         *start = at;
                     }
                 }
-                Part::Close(group) => {
+                SequencePart::Close(group) => {
                     if let Some(Some((_, end))) = groups.get_mut(*group) {
                         *end = at;
                     }
@@ -410,7 +420,7 @@ fn next_text<R>(
 
 /// Where the pattern did not match.
 #[derive(Debug, PartialEq)]
-struct Failure {
+struct Mismatch {
     at: usize,
     /// The end of the run that the pattern begins with, if that has no upper bound.
     first: Option<usize>,

@@ -2,7 +2,7 @@
 
 /// A pattern or a part of one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum SyntaxNode {
     /// Matches nothing at all, everywhere.
     Empty,
     /// One character.
@@ -27,15 +27,15 @@ pub(super) enum Node {
     /// A place in the text.
     Assertion(Assertion),
     /// A group whose text is reported, numbered from 1.
-    Capture(usize, Box<Node>),
+    Capture(usize, Box<SyntaxNode>),
     /// Parts one after the other.
-    Concat(Vec<Node>),
+    Concat(Vec<SyntaxNode>),
     /// Parts of which the first that leads to a match counts.
-    Alternate(Vec<Node>),
+    Alternate(Vec<SyntaxNode>),
     /// A part several times.
     Repeat {
         /// The repeated part.
-        node: Box<Node>,
+        node: Box<SyntaxNode>,
         /// How often at least.
         min: u32,
         /// How often at most.
@@ -46,14 +46,14 @@ pub(super) enum Node {
     /// A condition on the text around the place.
     Look {
         /// The part that must match, or must not.
-        node: Box<Node>,
+        node: Box<SyntaxNode>,
         /// Whether it is about the text before the place.
         behind: bool,
         /// Whether it must not match.
         negative: bool,
     },
     /// A group that is not reconsidered once it has matched.
-    Atomic(Box<Node>),
+    Atomic(Box<SyntaxNode>),
     /// The text of a group again.
     Backreference {
         /// The group's number.
@@ -105,45 +105,47 @@ pub(super) enum Greed {
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     /// The part to match.
-    pub(super) node: Node,
+    pub(super) node: SyntaxNode,
     /// How many groups are reported, the whole match not counted.
     pub(super) groups: usize,
     /// Names of groups, with their numbers.
     pub(super) names: Vec<(String, usize)>,
 }
 
-impl Node {
+impl SyntaxNode {
     /// Whether the linear engine can match it: no lookaround, backreference, atomic group and the like.
     pub(super) fn is_linear(&self) -> bool {
         !self.any(&|node| {
             matches!(
                 node,
-                Node::Look { .. }
-                    | Node::Atomic(_)
-                    | Node::Backreference { .. }
-                    | Node::Grapheme
-                    | Node::Keep
-                    | Node::Assertion(Assertion::SearchStart)
-                    | Node::Repeat { greed: Greed::Possessive, .. }
+                SyntaxNode::Look { .. }
+                    | SyntaxNode::Atomic(_)
+                    | SyntaxNode::Backreference { .. }
+                    | SyntaxNode::Grapheme
+                    | SyntaxNode::Keep
+                    | SyntaxNode::Assertion(Assertion::SearchStart)
+                    | SyntaxNode::Repeat { greed: Greed::Possessive, .. }
             )
         })
     }
 
     /// Whether some part asserts this place.
     pub(super) fn asserts(&self, place: Assertion) -> bool {
-        self.any(&|node| matches!(node, Node::Assertion(assertion) if *assertion == place))
+        self.any(&|node| matches!(node, SyntaxNode::Assertion(assertion) if *assertion == place))
     }
 
     /// Whether `wanted` holds for some part. Patterns have at most 256 bytes, so recursion is shallow here and in
     /// all other walks over them.
-    pub(super) fn any(&self, wanted: &dyn Fn(&Node) -> bool) -> bool {
+    pub(super) fn any(&self, wanted: &dyn Fn(&SyntaxNode) -> bool) -> bool {
         wanted(self)
             || match self {
-                Node::Concat(parts) | Node::Alternate(parts) => parts.iter().any(|part| part.any(wanted)),
-                Node::Capture(_, node)
-                | Node::Atomic(node)
-                | Node::Repeat { node, .. }
-                | Node::Look { node, .. } => node.any(wanted),
+                SyntaxNode::Concat(parts) | SyntaxNode::Alternate(parts) => {
+                    parts.iter().any(|part| part.any(wanted))
+                }
+                SyntaxNode::Capture(_, node)
+                | SyntaxNode::Atomic(node)
+                | SyntaxNode::Repeat { node, .. }
+                | SyntaxNode::Look { node, .. } => node.any(wanted),
                 _ => false,
             }
     }
@@ -155,16 +157,16 @@ impl Node {
             return Some(most);
         }
         match self {
-            Node::Capture(_, node) => node.overrun(),
-            Node::Alternate(parts) => {
-                parts.iter().map(Node::overrun).try_fold(0, |most, next| Some(most.max(next?)))
+            SyntaxNode::Capture(_, node) => node.overrun(),
+            SyntaxNode::Alternate(parts) => {
+                parts.iter().map(SyntaxNode::overrun).try_fold(0, |most, next| Some(most.max(next?)))
             }
-            Node::Concat(parts) => {
+            SyntaxNode::Concat(parts) => {
                 let (last, before) = parts.split_last()?;
                 let before = before.iter().try_fold(0, |sum: usize, part| Some(sum + part.width().1?))?;
                 Some(before + last.overrun()?)
             }
-            Node::Repeat { node, min, max: None, .. } => {
+            SyntaxNode::Repeat { node, min, max: None, .. } => {
                 Some(node.width().1?.saturating_mul(*min as usize + 1))
             }
             _ => None,
@@ -174,21 +176,25 @@ impl Node {
     /// The least and the greatest number of characters that a match takes; no greatest when there is no bound.
     pub(super) fn width(&self) -> (usize, Option<usize>) {
         match self {
-            Node::Empty | Node::Assertion(_) | Node::Look { .. } | Node::Keep => (0, Some(0)),
-            Node::Char { .. } | Node::Class { .. } | Node::Any { .. } => (1, Some(1)),
-            Node::LineBreak => (1, Some(2)),
-            Node::Grapheme => (1, None),
-            Node::Backreference { .. } => (0, None),
-            Node::Capture(_, node) | Node::Atomic(node) => node.width(),
-            Node::Concat(parts) => parts.iter().map(Node::width).fold((0, Some(0)), |(low, high), (l, h)| {
-                (low.saturating_add(l), high.zip(h).and_then(|(a, b)| a.checked_add(b)))
-            }),
-            Node::Alternate(parts) => {
-                let mut widths = parts.iter().map(Node::width);
+            SyntaxNode::Empty | SyntaxNode::Assertion(_) | SyntaxNode::Look { .. } | SyntaxNode::Keep => {
+                (0, Some(0))
+            }
+            SyntaxNode::Char { .. } | SyntaxNode::Class { .. } | SyntaxNode::Any { .. } => (1, Some(1)),
+            SyntaxNode::LineBreak => (1, Some(2)),
+            SyntaxNode::Grapheme => (1, None),
+            SyntaxNode::Backreference { .. } => (0, None),
+            SyntaxNode::Capture(_, node) | SyntaxNode::Atomic(node) => node.width(),
+            SyntaxNode::Concat(parts) => {
+                parts.iter().map(SyntaxNode::width).fold((0, Some(0)), |(low, high), (l, h)| {
+                    (low.saturating_add(l), high.zip(h).and_then(|(a, b)| a.checked_add(b)))
+                })
+            }
+            SyntaxNode::Alternate(parts) => {
+                let mut widths = parts.iter().map(SyntaxNode::width);
                 let first = widths.next().unwrap_or((0, Some(0)));
                 widths.fold(first, |(low, high), (l, h)| (low.min(l), high.zip(h).map(|(a, b)| a.max(b))))
             }
-            Node::Repeat { node, min, max, .. } => {
+            SyntaxNode::Repeat { node, min, max, .. } => {
                 let (low, high) = node.width();
                 let high = high.zip(*max).and_then(|(high, max)| high.checked_mul(max as usize));
                 (low.saturating_mul(*min as usize), high)

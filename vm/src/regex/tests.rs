@@ -1,4 +1,4 @@
-use super::linear::{Found, Groups, Linear, Variant};
+use super::linear::{Groups, Linear, SearchResult, Variant};
 use super::parser::parse;
 use crate::meter::{self, Account};
 use crate::value::{Regex, Value};
@@ -229,9 +229,9 @@ fn by_automaton(source: &str) -> impl FnMut(&str, usize) -> Option<Groups> + use
     move |text, from| {
         let automaton = linear.automaton(Variant::Find).expect("small");
         match linear.find(automaton, &mut cache, text, from) {
-            Found::No => None,
-            Found::Match(groups) => Some(groups),
-            Found::Unsure => panic!("unsure on {text:?}"),
+            SearchResult::No => None,
+            SearchResult::Match(groups) => Some(groups),
+            SearchResult::Unsure => panic!("unsure on {text:?}"),
         }
     }
 }

@@ -56,7 +56,7 @@ enum Task {
 }
 
 /// A search under way.
-struct Search<'a, C> {
+struct ThreadSearch<'a, C> {
     nfa: &'a NFA,
     bytes: &'a [u8],
     tasks: Vec<Task>,
@@ -88,7 +88,7 @@ pub(super) fn find<R>(
     let (states, places) = (nfa.states().len(), places(nfa));
     charge((bytes(nfa) / BYTES_PER_STEP) as u64)?;
     let (mut now, mut next) = (Ways::new(states, places), Ways::new(states, places));
-    let mut search = Search { nfa, bytes: text.as_bytes(), tasks: Vec::new(), work: 0, charge };
+    let mut search = ThreadSearch { nfa, bytes: text.as_bytes(), tasks: Vec::new(), work: 0, charge };
     let mut own = vec![UNSET; places];
     let mut found: Option<Vec<usize>> = None;
     for at in range.clone().chain([range.end]) {
@@ -136,7 +136,7 @@ fn group(places: &[usize]) -> Option<(usize, usize)> {
     }
 }
 
-impl<R, C: FnMut(u64) -> Result<(), R>> Search<'_, C> {
+impl<R, C: FnMut(u64) -> Result<(), R>> ThreadSearch<'_, C> {
     fn count(&mut self, work: usize) -> Result<(), R> {
         self.work += work;
         if self.work < CHARGED {

@@ -8,28 +8,28 @@ use std::rc::Rc;
 /// A keyword. Constants of one program share their allocation, so that most comparisons are of pointers;
 /// nothing is interned beyond that, so that `(keyword s)` leaves nothing behind.
 #[derive(Clone)]
-pub struct Keyword(Rc<Name>);
+pub struct Keyword(Rc<InternedName>);
 
-struct Name {
+struct InternedName {
     /// Mostly short, and then part of the one allocation.
     text: CompactString,
 }
 
-impl Name {
+impl InternedName {
     const OVERHEAD: usize = 40;
 }
 
-impl Drop for Name {
+impl Drop for InternedName {
     fn drop(&mut self) {
-        meter::credit_memory(Name::OVERHEAD + self.text.len());
+        meter::credit_memory(InternedName::OVERHEAD + self.text.len());
     }
 }
 
 impl Keyword {
     /// The keyword of this name, without colon.
     pub(crate) fn new(name: &str) -> Keyword {
-        meter::charge_memory(Name::OVERHEAD + name.len());
-        Keyword(Rc::new(Name { text: CompactString::new(name) }))
+        meter::charge_memory(InternedName::OVERHEAD + name.len());
+        Keyword(Rc::new(InternedName { text: CompactString::new(name) }))
     }
 
     /// The name, without colon.

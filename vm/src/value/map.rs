@@ -2,7 +2,7 @@
 
 use super::missed_keys;
 use super::order::{compare_to_name, compare_to_underscored, is_dear, may_have_dash};
-use super::ordered::{Contents, Held, Ordered, Rows, Shape};
+use super::ordered::{Contents, Ordered, OwnedEntries, Rows, Shape};
 use super::{Allocation, ReplyWatch, Value, Vector};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -292,7 +292,7 @@ impl IntoIterator for Map {
 
 /// Iterates a map that it holds, in key order.
 #[derive(Clone)]
-pub struct MapIter(Held<Value>);
+pub struct MapIter(OwnedEntries<Value>);
 
 impl MapIter {
     /// The map, and how many of its entries have been taken.

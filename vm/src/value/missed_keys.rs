@@ -68,19 +68,19 @@ fn name_of(key: &Value) -> Option<(&str, bool)> {
 pub(crate) struct Missed {
     /// In the order in which they were missed first, with how often they were looked for.
     keys: Vec<(MissedKey, u8)>,
-    names: Names,
+    names: KeyFilter,
 }
 
 /// The names of the keys of replies: a Bloom filter with two bits for each, so that a name which it does not have was nowhere.
 #[derive(Debug, Default)]
-struct Names {
+struct KeyFilter {
     bits: [u64; WORDS],
     has_some: bool,
 }
 
-impl Names {
+impl KeyFilter {
     /// All names.
-    const FULL: Names = Names { bits: [u64::MAX; WORDS], has_some: true };
+    const FULL: KeyFilter = KeyFilter { bits: [u64::MAX; WORDS], has_some: true };
 
     fn add(&mut self, name: &str) {
         for (word, bit) in places(name) {
@@ -93,7 +93,7 @@ impl Names {
         places(name).iter().any(|(word, bit)| self.bits[*word] & bit == 0)
     }
 
-    fn join(&mut self, other: &Names) {
+    fn join(&mut self, other: &KeyFilter) {
         self.bits.iter_mut().zip(other.bits).for_each(|(ours, theirs)| *ours |= theirs);
         self.has_some |= other.has_some;
     }
@@ -111,7 +111,7 @@ fn places(name: &str) -> [(usize, u64); 2] {
 impl Missed {
     /// The keys missed before a program was stored; the names that there were are unknown.
     pub(crate) fn restored(keys: Vec<MissedKey>) -> Missed {
-        Missed { keys: keys.into_iter().map(|key| (key, 0)).collect(), names: Names::FULL }
+        Missed { keys: keys.into_iter().map(|key| (key, 0)).collect(), names: KeyFilter::FULL }
     }
 
     /// The keys, in the order in which they were missed first.

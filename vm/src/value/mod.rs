@@ -43,7 +43,7 @@ pub(crate) use order::{
     Hashing, combined, hash_of_elements, identical, mix_collection, program_hash, same_object,
 };
 pub use order::{compare, equal, hash, key_compare, sort_by, sort_by_key};
-pub(crate) use ordered::{Contents, Field, ReplyText, Rows};
+pub(crate) use ordered::{Contents, ReplyText, RowField, Rows};
 pub use ordered::{Layouts, Shape};
 pub(crate) use regex::{PaidPatterns, Plan, paid_patterns};
 pub use regex::{Regex, forget_patterns, pattern_bytes};

@@ -3,7 +3,7 @@
 use super::{Str, Value};
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account};
-use crate::regex::{self, Engine, Groups, Meter, Part, Stop};
+use crate::regex::{self, CompiledForm, Engine, Groups, Meter, SearchStop};
 use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -85,7 +85,7 @@ impl PaidPatterns {
     /// Notes that the program, whose account is installed, has paid for these parts of a pattern before. Returns whether the
     /// note is valid and new.
     pub(crate) fn remember(&self, source: &str, parts: u16) -> Result<bool> {
-        if parts == 0 || parts & !Part::ALL != 0 || source.len() > MAX_PATTERN_BYTES {
+        if parts == 0 || parts & !CompiledForm::ALL != 0 || source.len() > MAX_PATTERN_BYTES {
             return Ok(false);
         }
         let paid = Paid { source: source.into(), parts };
@@ -112,7 +112,7 @@ impl Drop for PaidPatterns {
 /// The meters of the running program, as far as they know this pattern.
 impl Meter for Regex {
     type Refusal = Error;
-    type Held = meter::Held;
+    type Held = meter::MemoryCharge;
 
     fn charge(&self, steps: u64) -> Result<()> {
         meter::charge_steps(steps)
@@ -126,17 +126,17 @@ impl Meter for Regex {
         meter::reserve(bytes)
     }
 
-    fn hold(&self, bytes: usize) -> Result<meter::Held> {
-        meter::Held::new(bytes)
+    fn hold(&self, bytes: usize) -> Result<meter::MemoryCharge> {
+        meter::MemoryCharge::new(bytes)
     }
 
     #[inline]
-    fn has_paid(&self, part: Part) -> bool {
+    fn has_paid(&self, part: CompiledForm) -> bool {
         let (account, parts) = self.paid.get();
         account == meter::account() && parts & part as u16 != 0
     }
 
-    fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<()> {
+    fn pay(&self, pattern: u64, part: CompiledForm, steps: u64, bytes: usize) -> Result<()> {
         let account = meter::account();
         // Who has no account pays nothing.
         let before = match account {
@@ -172,11 +172,11 @@ impl Meter for Regex {
     }
 }
 
-impl From<Stop<Error>> for Error {
-    fn from(stop: Stop<Error>) -> Error {
+impl From<SearchStop<Error>> for Error {
+    fn from(stop: SearchStop<Error>) -> Error {
         match stop {
-            Stop::TooComplex => Error::type_error("Regex complexity limit exceeded (ReDoS protection)"),
-            Stop::Refused(error) => error,
+            SearchStop::TooComplex => Error::type_error("Regex complexity limit exceeded (ReDoS protection)"),
+            SearchStop::Refused(error) => error,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Observation of the use of a call's result.
 
 use super::Value;
-use crate::paging::{Asked, Standing};
+use crate::paging::{CallFacts, Standing};
 use std::cell::{Cell, RefCell};
 
 /// A program's use of the result of a call. The maker of the reply keeps one end, the result the other.
@@ -11,13 +11,13 @@ pub struct ReplyWatch {
     unreadable: RefCell<Option<String>>,
     mended: Cell<usize>,
     is_python: Cell<bool>,
-    asked: Option<Asked>,
+    asked: Option<CallFacts>,
     standing: RefCell<Option<Standing>>,
 }
 
 impl ReplyWatch {
     /// One of the answer to a call of which so much is known.
-    pub fn of_call(asked: Asked) -> ReplyWatch {
+    pub fn of_call(asked: CallFacts) -> ReplyWatch {
         ReplyWatch { asked: Some(asked), ..ReplyWatch::default() }
     }
 

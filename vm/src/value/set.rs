@@ -1,6 +1,6 @@
 //! Sets: elements unique by identity, always traversed in ascending order (language.md 2.7, 2.11).
 
-use super::ordered::{Contents, Held, Ordered, Shape};
+use super::ordered::{Contents, Ordered, OwnedEntries, Shape};
 use super::{Allocation, Value};
 use std::rc::Rc;
 
@@ -115,7 +115,7 @@ impl IntoIterator for Set {
 
 /// Iterates a set that it holds, in order.
 #[derive(Clone)]
-pub struct SetIter(Held<()>);
+pub struct SetIter(OwnedEntries<()>);
 
 impl Iterator for SetIter {
     type Item = Value;

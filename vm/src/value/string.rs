@@ -9,15 +9,15 @@ use std::rc::Rc;
 
 /// An immutable string.
 #[derive(Clone)]
-pub struct Str(Rc<Text>);
+pub struct Str(Rc<StrText>);
 
-struct Text {
+struct StrText {
     text: CompactString,
     /// Number of graphemes plus one, or 0 until it is computed.
     graphemes: Cell<u32>,
 }
 
-impl Text {
+impl StrText {
     const OVERHEAD: usize = Str::OVERHEAD;
 
     fn bytes(&self) -> usize {
@@ -25,7 +25,7 @@ impl Text {
     }
 }
 
-impl Drop for Text {
+impl Drop for StrText {
     fn drop(&mut self) {
         meter::credit_memory(self.bytes());
     }
@@ -60,7 +60,7 @@ impl Str {
 
     /// Takes over `text`.
     pub(crate) fn from_compact(text: CompactString) -> Str {
-        let text = Text { text, graphemes: Cell::new(0) };
+        let text = StrText { text, graphemes: Cell::new(0) };
         meter::charge_memory(text.bytes());
         Str(Rc::new(text))
     }

@@ -20,10 +20,10 @@ const LONGEST_NAME: usize = 64;
 
 /// A time zone: a region such as `Europe/Berlin`, or an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Zone(Kind);
+pub struct Zone(ZoneKind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum ZoneKind {
     /// Seconds east of UTC, after one of [`PREFIXES`].
     Offset { seconds: i32, prefix: u8 },
     /// Its place in [`REGIONS`].
@@ -74,12 +74,12 @@ const ABBREVIATIONS: [(&str, &str); 20] = [
 
 impl Zone {
     /// UTC as an offset: `Z`.
-    pub const UTC: Zone = Zone(Kind::Offset { seconds: 0, prefix: 0 });
+    pub const UTC: Zone = Zone(ZoneKind::Offset { seconds: 0, prefix: 0 });
 
     /// The zone of an offset in seconds east of UTC, at most 18 hours.
     pub(crate) fn offset(seconds: i64) -> Option<Zone> {
         let seconds = i32::try_from(seconds).ok().filter(|seconds| seconds.abs() <= MOST_SECONDS)?;
-        Some(Zone(Kind::Offset { seconds, prefix: 0 }))
+        Some(Zone(ZoneKind::Offset { seconds, prefix: 0 }))
     }
 
     /// The zone of this name: a region in any case, `Z`, `+02:00`, `UTC`, `UTC+2`.
@@ -92,7 +92,7 @@ impl Zone {
         }
         let lower = name.to_ascii_lowercase();
         let at = REGIONS.binary_search_by(|region| region.name.to_ascii_lowercase().cmp(&lower)).ok()?;
-        Some(Zone(Kind::Region(u16::try_from(at).ok()?)))
+        Some(Zone(ZoneKind::Region(u16::try_from(at).ok()?)))
     }
 
     /// A zone that is an offset, perhaps after a prefix.
@@ -110,39 +110,41 @@ impl Zone {
             "" if prefix > 0 => 0,
             rest => read_offset(rest)?,
         };
-        Some(Zone(Kind::Offset { seconds, prefix }))
+        Some(Zone(ZoneKind::Offset { seconds, prefix }))
     }
 
     /// The name, as [`named`](Zone::named) reads it.
     pub(crate) fn name(self) -> Cow<'static, str> {
         match self.0 {
-            Kind::Offset { seconds, prefix: 0 } => offset_text(seconds).into(),
-            Kind::Offset { seconds: 0, prefix } => PREFIXES[usize::from(prefix)].into(),
-            Kind::Offset { seconds, prefix } => {
+            ZoneKind::Offset { seconds, prefix: 0 } => offset_text(seconds).into(),
+            ZoneKind::Offset { seconds: 0, prefix } => PREFIXES[usize::from(prefix)].into(),
+            ZoneKind::Offset { seconds, prefix } => {
                 format!("{}{}", PREFIXES[usize::from(prefix)], offset_text(seconds)).into()
             }
-            Kind::Region(at) => REGIONS[usize::from(at)].name.into(),
+            ZoneKind::Region(at) => REGIONS[usize::from(at)].name.into(),
         }
     }
 
     /// Whether it is nothing but an offset.
     pub(crate) fn is_offset(self) -> bool {
-        matches!(self.0, Kind::Offset { prefix: 0, .. })
+        matches!(self.0, ZoneKind::Offset { prefix: 0, .. })
     }
 
     /// Seconds east of UTC at an instant in microseconds since the epoch.
     pub(crate) fn offset_at(self, micros: i64) -> i32 {
         match self.0 {
-            Kind::Offset { seconds, .. } => seconds,
-            Kind::Region(at) => rules(at).to_offset(timestamp(micros)).seconds(),
+            ZoneKind::Offset { seconds, .. } => seconds,
+            ZoneKind::Region(at) => rules(at).to_offset(timestamp(micros)).seconds(),
         }
     }
 
     /// The short name of the zone's time at an instant, such as `CEST`.
     pub(crate) fn abbreviation_at(self, micros: i64) -> Cow<'static, str> {
         match self.0 {
-            Kind::Offset { .. } => self.name(),
-            Kind::Region(at) => rules(at).to_offset_info(timestamp(micros)).abbreviation().to_owned().into(),
+            ZoneKind::Offset { .. } => self.name(),
+            ZoneKind::Region(at) => {
+                rules(at).to_offset_info(timestamp(micros)).abbreviation().to_owned().into()
+            }
         }
     }
 
@@ -151,8 +153,8 @@ impl Zone {
     /// range.
     pub(crate) fn instant_of(self, local: i64, preferred: Option<i32>) -> Option<i64> {
         let offset = match self.0 {
-            Kind::Offset { seconds, .. } => seconds,
-            Kind::Region(at) => match offsets(at, local) {
+            ZoneKind::Offset { seconds, .. } => seconds,
+            ZoneKind::Region(at) => match offsets(at, local) {
                 AmbiguousOffset::Unambiguous { offset } => offset.seconds(),
                 AmbiguousOffset::Gap { before, .. } => before.seconds(),
                 AmbiguousOffset::Fold { before, after } => {
@@ -170,19 +172,19 @@ impl Zone {
     /// The earlier and the later offset of a local time that clocks in the zone show twice.
     pub(crate) fn overlap(self, local: i64) -> Option<(i32, i32)> {
         match self.0 {
-            Kind::Region(at) => match offsets(at, local) {
+            ZoneKind::Region(at) => match offsets(at, local) {
                 AmbiguousOffset::Fold { before, after } => Some((before.seconds(), after.seconds())),
                 AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Gap { .. } => None,
             },
-            Kind::Offset { .. } => None,
+            ZoneKind::Offset { .. } => None,
         }
     }
 
     /// The next instant after this one at which the offset changes.
     pub(crate) fn next_transition(self, micros: i64) -> Option<i64> {
         match self.0 {
-            Kind::Offset { .. } => None,
-            Kind::Region(at) => {
+            ZoneKind::Offset { .. } => None,
+            ZoneKind::Region(at) => {
                 let next = rules(at).following(timestamp(micros)).next()?;
                 Some(next.timestamp().as_microsecond())
             }
@@ -289,7 +291,7 @@ mod tests {
         assert!(REGIONS.len() > 500);
         for (index, region) in REGIONS.iter().enumerate() {
             let zone = zone(region.name);
-            assert_eq!((zone, zone.name().as_ref()), (Zone(Kind::Region(index as u16)), region.name));
+            assert_eq!((zone, zone.name().as_ref()), (Zone(ZoneKind::Region(index as u16)), region.name));
             assert!(zone.offset_at(0).abs() <= MOST_SECONDS, "{}", region.name);
             assert!(region.name.len() <= LONGEST_NAME);
         }

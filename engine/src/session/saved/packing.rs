@@ -2,7 +2,7 @@
 
 use super::{FORMAT, MOST_BYTES, PACKED_ABOVE};
 use crate::outcome::SessionFault;
-use ptc_vm::graph::{Reader, Unread, Writer};
+use ptc_vm::graph::{Unread, WireReader, WireWriter};
 use std::borrow::Cow;
 
 const PLAIN: u8 = 0;
@@ -12,7 +12,7 @@ const MOST_OF_ONE: usize = 255;
 
 /// The payload as it is kept.
 pub(super) fn pack(payload: &[u8]) -> Vec<u8> {
-    let mut head = Writer::new();
+    let mut head = WireWriter::new();
     head.unsigned(u64::from(FORMAT));
     let packed = (payload.len() > PACKED_ABOVE).then(|| lz4_flex::block::compress(payload));
     match packed.filter(|packed| packed.len() < payload.len()) {
@@ -32,7 +32,7 @@ pub(super) fn pack(payload: &[u8]) -> Vec<u8> {
 /// The payload of a stored session. Its size is checked before it is unpacked.
 #[expect(clippy::disallowed_methods, reason = "entry point: unpack()")]
 pub(super) fn unpack(blob: &[u8]) -> Result<Cow<'_, [u8]>, SessionFault> {
-    let mut reader = Reader::new(blob);
+    let mut reader = WireReader::new(blob);
     let corrupt = |_: Unread| SessionFault::Corrupt("format");
     if reader.unsigned().map_err(corrupt)? != u64::from(FORMAT) {
         return Err(SessionFault::OtherBuild);
@@ -71,7 +71,7 @@ pub(super) fn unpack(blob: &[u8]) -> Result<Cow<'_, [u8]>, SessionFault> {
 /// It is of another format, or is no saved session.
 pub fn about(blob: &[u8]) -> Result<Vec<u8>, SessionFault> {
     let payload = unpack(blob)?;
-    let mut reader = Reader::new(&payload);
+    let mut reader = WireReader::new(&payload);
     let corrupt = |_: Unread| SessionFault::Corrupt("about");
     reader.raw(super::fingerprint().len()).map_err(corrupt)?;
     reader.bytes().map(<[u8]>::to_vec).map_err(corrupt)

@@ -4,7 +4,7 @@ use super::packing::unpack;
 use super::{BOUNDS, DIGEST, digest, fingerprint};
 use crate::outcome::SessionFault;
 use ptc_vm::builtins::library;
-use ptc_vm::graph::{Graph, Reader, Unread, Unwritten, decode};
+use ptc_vm::graph::{Graph, Unread, Unwritten, WireReader, decode};
 use ptc_vm::machine::{Binding, Namespace, Restoring};
 use ptc_vm::value::{Map, Str};
 use ptc_vm::{Error, Program, Value};
@@ -70,7 +70,7 @@ pub struct Restored {
 /// limits.
 pub fn read_session(blob: &[u8], compile: &mut Compile<'_>) -> Result<Restored, Trouble> {
     let payload = unpack(blob)?;
-    let mut reader = Reader::new(&payload);
+    let mut reader = WireReader::new(&payload);
     let own = fingerprint();
     let is_own = reader.raw(own.len())? == own;
     reader.bytes()?;
@@ -87,7 +87,7 @@ pub fn read_session(blob: &[u8], compile: &mut Compile<'_>) -> Result<Restored, 
     }
 }
 
-fn read_values(reader: &mut Reader<'_>, compile: &mut Compile<'_>) -> Result<Restored, Trouble> {
+fn read_values(reader: &mut WireReader<'_>, compile: &mut Compile<'_>) -> Result<Restored, Trouble> {
     let mut programs = Vec::new();
     for _ in 0..reader.count()? {
         let text = reader.text()?;
@@ -105,7 +105,7 @@ fn read_values(reader: &mut Reader<'_>, compile: &mut Compile<'_>) -> Result<Res
     let mut namespace = Namespace::new(library());
     let origins = Restoring::new(programs, &mut namespace);
     let graph: Graph = decode(reader, BOUNDS, &origins)?;
-    let value = |reader: &mut Reader<'_>| graph.value(reader.place()?);
+    let value = |reader: &mut WireReader<'_>| graph.value(reader.place()?);
     let history = [value(reader)?, value(reader)?, value(reader)?];
     let history_sizes = [reader.unsigned()?, reader.unsigned()?, reader.unsigned()?];
     let turn = reader.unsigned()?;

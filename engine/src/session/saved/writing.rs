@@ -4,7 +4,7 @@ use super::packing::pack;
 use super::{BOUNDS, MOST_BYTES, digest, fingerprint};
 use bytes::Bytes;
 use ptc_base::memory::MemoryReservation;
-use ptc_vm::graph::{Encoder, Place, Unwritten, Writer};
+use ptc_vm::graph::{Encoder, GraphRef, Unwritten, WireWriter};
 use ptc_vm::machine::Namespace;
 use ptc_vm::meter::{Allowance, Reservation};
 use ptc_vm::value::{Map, Str};
@@ -54,11 +54,11 @@ impl Draft {
     fn of(values: &Values<'_>) -> Result<Draft, Undrafted> {
         let mut encoder = Encoder::new(BOUNDS);
         let bindings = values.namespace.bindings();
-        let mut places: Vec<Place> = Vec::with_capacity(bindings.len());
+        let mut places: Vec<GraphRef> = Vec::with_capacity(bindings.len());
         for (_, binding) in &bindings {
             places.push(encoder.value(&binding.value)?);
         }
-        let mut roots = Writer::new();
+        let mut roots = WireWriter::new();
         for value in values.history {
             roots.place(encoder.value(value)?);
         }
@@ -88,7 +88,7 @@ impl Draft {
             roots.unsigned(known.map_or(0, |at| values.sizes[at].1));
         }
         let encoded = encoder.finish();
-        let mut writer = Writer::new();
+        let mut writer = WireWriter::new();
         writer.count(encoded.programs.len());
         let mut source_bytes = 0;
         for program in &encoded.programs {
@@ -104,7 +104,7 @@ impl Draft {
 
     /// The saved session.
     pub(crate) fn finish(self, about: &[u8]) -> Bytes {
-        let mut payload = Writer::new();
+        let mut payload = WireWriter::new();
         payload.raw(&fingerprint());
         payload.bytes(about);
         payload.raw(&self.values);

@@ -1,7 +1,7 @@
 //! Encodes the record of a session, without its values.
 
 use jiff::Timestamp;
-use ptc_vm::graph::{Reader, Unread, Writer};
+use ptc_vm::graph::{Unread, WireReader, WireWriter};
 
 use super::super::journal::{Journal, Log};
 use super::super::record::Record;
@@ -12,7 +12,7 @@ const FORMAT: u8 = 1;
 
 /// The record as bytes.
 pub(super) fn bytes_of(record: &Record) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = WireWriter::new();
     writer.byte(FORMAT);
     writer.byte(u8::from(record.title.is_some()));
     if let Some(title) = &record.title {
@@ -37,7 +37,7 @@ pub(super) fn record_of(bytes: &[u8], owner: &Owner) -> Option<Record> {
 }
 
 fn read(bytes: &[u8], owner: &Owner) -> Result<Record, Unread> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = WireReader::new(bytes);
     if reader.byte()? != FORMAT {
         return Err(Unread::Invalid("format"));
     }

@@ -31,17 +31,17 @@ pub(crate) fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Arg
             let shown = print::readable_lossy(&Value::Combinator(combinator.clone()));
             return Err(Error::new(Reason::NotCallable, format!("not callable: {shown}")));
         }
-        CombinatorKind::Comp => Progress::Comp { left: parts.len(), args },
-        CombinatorKind::Complement => Progress::Complement { args },
-        CombinatorKind::Juxt => Progress::Juxt { args, out: Builder::with_capacity(parts.len())? },
+        CombinatorKind::Comp => CombinatorProgress::Comp { left: parts.len(), args },
+        CombinatorKind::Complement => CombinatorProgress::Complement { args },
+        CombinatorKind::Juxt => CombinatorProgress::Juxt { args, out: Builder::with_capacity(parts.len())? },
         CombinatorKind::EveryPred | CombinatorKind::SomeFn if args.is_empty() => {
             let nothing = if combinator.kind == CombinatorKind::EveryPred { Value::True } else { Value::Nil };
             return Ok(Flow::Return(nothing));
         }
-        CombinatorKind::EveryPred => Progress::Quantify { some: false, at: 0, args },
-        CombinatorKind::SomeFn => Progress::Quantify { some: true, at: 0, args },
+        CombinatorKind::EveryPred => CombinatorProgress::Quantify { some: false, at: 0, args },
+        CombinatorKind::SomeFn => CombinatorProgress::Quantify { some: true, at: 0, args },
     };
-    Ok(Flow::Push(Box::new(Call { combinator: combinator.clone(), state })))
+    Ok(Flow::Push(Box::new(CombinatorCall { combinator: combinator.clone(), state })))
 }
 
 /// The arguments of a `partial`, then those of the call. Charges for all of them.
@@ -70,14 +70,14 @@ pub(super) fn fill(defaults: &[Value], args: &mut Args) {
 }
 
 /// A combinator's function in the middle of its work.
-pub(crate) struct Call {
+pub(crate) struct CombinatorCall {
     combinator: Rc<Combinator>,
-    state: Progress,
+    state: CombinatorProgress,
 }
 
-portable!(Call { combinator, state } if Call::is_sound);
+portable!(CombinatorCall { combinator, state } if CombinatorCall::is_sound);
 
-enum Progress {
+enum CombinatorProgress {
     /// So many functions are left, and the next one, which is the last of them, gets these arguments.
     Comp { left: usize, args: Args },
     /// The function has not been called yet.
@@ -88,7 +88,7 @@ enum Progress {
     Quantify { some: bool, at: usize, args: Args },
 }
 
-portable!(enum Progress {
+portable!(enum CombinatorProgress {
     0: Comp { left, args },
     1: Complement { args },
     2: Juxt { args, out },
@@ -96,22 +96,22 @@ portable!(enum Progress {
 });
 
 /// The next action.
-enum Next {
+enum NextAction {
     Call(usize, Args),
     TailCall(usize, Args),
     Return(Value),
 }
 
-impl Call {
+impl CombinatorCall {
     /// Whether its progress is that of its kind of combinator while it waits for a call.
     fn is_sound(&self) -> bool {
         let count = self.combinator.parts.len();
         match (self.combinator.kind, &self.state) {
-            (CombinatorKind::Comp, Progress::Comp { left, .. }) => (1..count).contains(left),
-            (CombinatorKind::Complement, Progress::Complement { .. }) => count > 0,
-            (CombinatorKind::Juxt, Progress::Juxt { out, .. }) => out.len() < count,
-            (CombinatorKind::EveryPred, Progress::Quantify { some: false, at, args })
-            | (CombinatorKind::SomeFn, Progress::Quantify { some: true, at, args }) => {
+            (CombinatorKind::Comp, CombinatorProgress::Comp { left, .. }) => (1..count).contains(left),
+            (CombinatorKind::Complement, CombinatorProgress::Complement { .. }) => count > 0,
+            (CombinatorKind::Juxt, CombinatorProgress::Juxt { out, .. }) => out.len() < count,
+            (CombinatorKind::EveryPred, CombinatorProgress::Quantify { some: false, at, args })
+            | (CombinatorKind::SomeFn, CombinatorProgress::Quantify { some: true, at, args }) => {
                 (1..=count * args.len()).contains(at)
             }
             _ => false,
@@ -119,25 +119,27 @@ impl Call {
     }
 
     /// The next call, or the end.
-    fn next(&mut self, ctx: &mut Ctx<'_>) -> Result<Next> {
+    fn next(&mut self, ctx: &mut Ctx<'_>) -> Result<NextAction> {
         let count = self.combinator.parts.len();
         Ok(match &mut self.state {
-            Progress::Comp { left: 1, args } => Next::TailCall(0, take(args)),
-            Progress::Comp { left, args } => {
+            CombinatorProgress::Comp { left: 1, args } => NextAction::TailCall(0, take(args)),
+            CombinatorProgress::Comp { left, args } => {
                 *left -= 1;
-                Next::Call(*left, take(args))
+                NextAction::Call(*left, take(args))
             }
-            Progress::Complement { args } => Next::Call(0, take(args)),
-            Progress::Juxt { args, out } if out.len() + 1 < count => {
+            CombinatorProgress::Complement { args } => NextAction::Call(0, take(args)),
+            CombinatorProgress::Juxt { args, out } if out.len() + 1 < count => {
                 ctx.charge(args.len())?;
-                Next::Call(out.len(), args.clone())
+                NextAction::Call(out.len(), args.clone())
             }
-            Progress::Juxt { args, out } if out.len() < count => Next::Call(out.len(), take(args)),
-            Progress::Juxt { out, .. } => Next::Return(out.take()),
-            Progress::Quantify { at, args, .. } => {
+            CombinatorProgress::Juxt { args, out } if out.len() < count => {
+                NextAction::Call(out.len(), take(args))
+            }
+            CombinatorProgress::Juxt { out, .. } => NextAction::Return(out.take()),
+            CombinatorProgress::Quantify { at, args, .. } => {
                 let (function, arg) = (*at / args.len(), *at % args.len());
                 *at += 1;
-                Next::Call(function, callee::one(args[arg].clone()))
+                NextAction::Call(function, callee::one(args[arg].clone()))
             }
         })
     }
@@ -145,10 +147,10 @@ impl Call {
     /// Takes the result of a call; the value if that ends the work.
     fn accept(&mut self, result: Value) -> Result<Option<Value>> {
         match &mut self.state {
-            Progress::Comp { args, .. } => *args = callee::one(result),
-            Progress::Complement { .. } => return Ok(Some(Value::bool(!result.is_truthy()))),
-            Progress::Juxt { out, .. } => out.push(result)?,
-            Progress::Quantify { some, at, args } => {
+            CombinatorProgress::Comp { args, .. } => *args = callee::one(result),
+            CombinatorProgress::Complement { .. } => return Ok(Some(Value::bool(!result.is_truthy()))),
+            CombinatorProgress::Juxt { out, .. } => out.push(result)?,
+            CombinatorProgress::Quantify { some, at, args } => {
                 let ends = *at == self.combinator.parts.len() * args.len();
                 if ends || result.is_truthy() == *some {
                     return Ok(Some(if *some { result } else { Value::bool(result.is_truthy()) }));
@@ -159,7 +161,7 @@ impl Call {
     }
 }
 
-impl NativeFrame for Call {
+impl NativeFrame for CombinatorCall {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         if let Input::Value(result) = input
             && let Some(value) = self.accept(result)?
@@ -168,11 +170,11 @@ impl NativeFrame for Call {
         }
         loop {
             let (index, args) = match self.next(ctx)? {
-                Next::Return(value) => return Ok(Flow::Return(value)),
-                Next::TailCall(index, args) => {
+                NextAction::Return(value) => return Ok(Flow::Return(value)),
+                NextAction::TailCall(index, args) => {
                     return Ok(Flow::TailCall(self.combinator.parts[index].clone(), args));
                 }
-                Next::Call(index, args) => (index, args),
+                NextAction::Call(index, args) => (index, args),
             };
             let function = &self.combinator.parts[index];
             match ctx.call_now(function, args)? {

@@ -13,22 +13,22 @@ use crate::value::{Str, Value};
 const CELL: usize = 64;
 
 /// A text that is read from the front, row by row.
-pub(super) struct Reader<'t> {
+pub(super) struct CsvReader<'t> {
     rest: &'t str,
     separator: char,
 }
 
 /// The delimiter after a cell.
 #[derive(PartialEq)]
-enum End {
+enum CellEnd {
     Separator,
     Line,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> CsvReader<'t> {
     /// A reader of a text; the mark of the byte order is no part of it.
-    pub(super) fn new(text: &'t str, separator: char) -> Reader<'t> {
-        Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), separator }
+    pub(super) fn new(text: &'t str, separator: char) -> CsvReader<'t> {
+        CsvReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), separator }
     }
 
     /// Puts the cells of the next row into `cells`; `false` at the end of the text. Charges a step for each cell, and one for
@@ -50,13 +50,13 @@ impl<'t> Reader<'t> {
             let (cell, end) = self.cell()?;
             meter::charge_steps(1 + (before - self.rest.len()) as u64 / 16)?;
             cells.push(cell);
-            if end == End::Line {
+            if end == CellEnd::Line {
                 return Ok(true);
             }
         }
     }
 
-    fn cell(&mut self) -> Result<(Value, End)> {
+    fn cell(&mut self) -> Result<(Value, CellEnd)> {
         let Some(quoted) = self.rest.strip_prefix('"') else {
             let text = self.plain();
             meter::reserve(text.len() + CELL)?;
@@ -112,13 +112,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Steps over the end of a cell.
-    fn end(&mut self) -> End {
+    fn end(&mut self) -> CellEnd {
         if let Some(rest) = self.rest.strip_prefix(self.separator) {
             self.rest = rest;
-            return End::Separator;
+            return CellEnd::Separator;
         }
         let rest = self.rest.strip_prefix('\r').unwrap_or(self.rest);
         self.rest = rest.strip_prefix('\n').unwrap_or(rest);
-        End::Line
+        CellEnd::Line
     }
 }

@@ -1,7 +1,7 @@
 //! Cells to rows.
 
 use super::options::{Header, Options};
-use super::reader::Reader;
+use super::reader::CsvReader;
 use crate::builtins::support::Builder;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -32,7 +32,7 @@ pub(super) fn rows(name: &str, args: &[Value], header: Header) -> Result<Value> 
         Value::Nil => return Ok(Value::Nil),
         other => return Err(Error::argument(name, 1, "string", other)),
     };
-    let mut reader = Reader::new(text, options.separator);
+    let mut reader = CsvReader::new(text, options.separator);
     let mut cells = Vec::new();
     let columns = match options.header {
         Header::Without => None,

@@ -19,7 +19,7 @@ pub(super) fn generate(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         other => cursor(ctx, other)?,
     }
     .ok_or_else(|| Error::argument(NAME, 1, "vector of maps or vectors", &args[0]))?;
-    let mut keys = Keys::default();
+    let mut keys = ColumnKeys::default();
     let mut all = Vec::new();
     while let Some(row) = rows.advance() {
         meter::charge_steps(1)?;
@@ -27,7 +27,7 @@ pub(super) fn generate(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         keys.note(all.len(), &row)?;
         all.push(row);
     }
-    let mut out = Writer { separator: options.separator, text: TextBuilder::new() };
+    let mut out = CsvWriter { separator: options.separator, text: TextBuilder::new() };
     let columns = match (options.header, keys.of_maps) {
         (Header::Names(names), _) => {
             out.row(names.iter())?;
@@ -56,14 +56,14 @@ pub(super) fn generate(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// The keys of all rows, and whether these are maps.
 #[derive(Default)]
-struct Keys {
+struct ColumnKeys {
     known: Map,
     /// The keys of the row before, which mostly are those of the next one.
     before: Option<Rc<Shape>>,
     of_maps: Option<bool>,
 }
 
-impl Keys {
+impl ColumnKeys {
     fn note(&mut self, index: usize, row: &Value) -> Result<()> {
         let is_map = match row {
             Value::Map(_) => true,
@@ -101,12 +101,12 @@ impl Keys {
 }
 
 /// A text that grows row by row.
-struct Writer {
+struct CsvWriter {
     separator: char,
     text: TextBuilder,
 }
 
-impl Writer {
+impl CsvWriter {
     fn values(&mut self, cells: &Vector) -> Result<()> {
         let cells: Vec<Value> = cells.to_vec();
         self.row(cells.iter())

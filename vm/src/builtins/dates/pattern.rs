@@ -4,7 +4,7 @@
 //! does not do: it takes a number with fewer digits than its letters, any space for a space and 1969 for `69`, and does not
 //! say which character does not fit.
 
-use super::text::{Reader, Stamp};
+use super::text::{Stamp, TextCursor};
 use super::when::{Moment, SECOND, When};
 use crate::value::{Day, Zone};
 
@@ -165,7 +165,7 @@ impl DatePattern {
     /// Reads a text. The error is the number of the first character that does not fit, from 1, or the missing part.
     pub(super) fn read(&self, text: &str) -> Result<When, Misfit> {
         let mut fields = Fields::default();
-        let mut reader = Reader(text);
+        let mut reader = TextCursor(text);
         let at = |rest: &str| Misfit::At(text[..text.len() - rest.len()].chars().count() + 1);
         for (index, item) in self.0.iter().enumerate() {
             let rest = reader.0;
@@ -290,7 +290,7 @@ struct Fields {
 
 impl Fields {
     /// Reads a field, if it is there. `exact`: digits follow, so a number has as many as its letters.
-    fn read(&mut self, letter: char, count: usize, exact: bool, reader: &mut Reader<'_>) -> Option<()> {
+    fn read(&mut self, letter: char, count: usize, exact: bool, reader: &mut TextCursor<'_>) -> Option<()> {
         match letter {
             'y' | 'u' => {
                 let sign = if count != 2 && reader.accept("-") { -1 } else { 1 };
@@ -346,7 +346,7 @@ impl Fields {
 }
 
 /// One of the names, or its first three letters: its number, from 1.
-fn name(reader: &mut Reader<'_>, names: &[&str], short: bool) -> Option<i64> {
+fn name(reader: &mut TextCursor<'_>, names: &[&str], short: bool) -> Option<i64> {
     let index = names.iter().position(|name| {
         let begin = reader.0.get(..if short { 3 } else { name.len() });
         begin.is_some_and(|begin| name[..begin.len()].eq_ignore_ascii_case(begin) && reader.accept(begin))

@@ -9,9 +9,9 @@ use super::when::{DAY, Moment, SECOND, When};
 use crate::value::{Day, Zone};
 
 /// Text that is read from the front. A part that is not there leaves the text as it is.
-pub(super) struct Reader<'t>(pub(super) &'t str);
+pub(super) struct TextCursor<'t>(pub(super) &'t str);
 
-impl<'t> Reader<'t> {
+impl<'t> TextCursor<'t> {
     pub(super) fn accept(&mut self, prefix: &str) -> bool {
         let rest = self.0.strip_prefix(prefix);
         self.0 = rest.unwrap_or(self.0);
@@ -169,7 +169,7 @@ impl Stamp {
 
 /// `YYYY-MM-DD`, with a minus sign for years before 0: days since 1970-01-01.
 pub(super) fn date(text: &str) -> Option<i64> {
-    let mut reader = Reader(text);
+    let mut reader = TextCursor(text);
     let day = reader.date()?;
     reader.0.is_empty().then(|| day.to_epoch())
 }
@@ -177,7 +177,7 @@ pub(super) fn date(text: &str) -> Option<i64> {
 /// A date, `T`, a time, an optional fraction, offset and zone in brackets. Seconds may be left out. `space`: with a space for
 /// the `T`, and one before the offset.
 pub(super) fn stamp(text: &str, space: bool) -> Option<Stamp> {
-    let mut reader = Reader(text);
+    let mut reader = TextCursor(text);
     let day = reader.date()?;
     let is_separated = reader.accept("T") || (space && reader.accept(" "));
     if !is_separated {
@@ -207,7 +207,7 @@ pub(super) fn date_time(text: &str, space: bool) -> Option<Stamp> {
 
 /// RFC 2822: `[Www, ]D Mon YYYY HH:MM:SS[ zone]`. The zone is not looked at.
 pub(super) fn rfc_2822(text: &str) -> Option<Moment> {
-    let mut reader = Reader(text);
+    let mut reader = TextCursor(text);
     if let Some((weekday, rest)) = text.split_once(", ") {
         WEEKDAYS.iter().find(|name| name[..3] == *weekday)?;
         reader.0 = rest;
@@ -225,7 +225,7 @@ pub(super) fn rfc_2822(text: &str) -> Option<Moment> {
 
 /// An ISO 8601 duration of days, hours, minutes and seconds, such as `P1DT2H30M` or `PT1.5S`: milliseconds.
 pub(super) fn duration(text: &str) -> Option<i64> {
-    let mut reader = Reader(text);
+    let mut reader = TextCursor(text);
     let sign = reader.sign();
     reader.expect("P")?;
     let (days, time) = match reader.0.split_once('T') {

@@ -77,7 +77,7 @@ pub(super) fn describe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             let text = format!(
                 "describe: {MOST_PATHS} paths shown, {omitted} left out; describe a part of the data, or less :depth"
             );
-            printing::log(ctx, text, printing::End::Line)?;
+            printing::log(ctx, text, printing::TextEnd::Line)?;
         }
         Ok(paths)
     } else {

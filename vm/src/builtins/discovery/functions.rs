@@ -276,7 +276,7 @@ pub(super) fn source(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Some(source) => source.to_string(),
         None => format!("no source available for {name}"),
     };
-    printing::log(ctx, text, printing::End::Line)
+    printing::log(ctx, text, printing::TextEnd::Line)
 }
 
 /// `(apropos query)`, `(apropos query opts)`

@@ -6,7 +6,7 @@
 mod number;
 mod reader;
 
-use self::reader::{Level, Reader, Stop};
+use self::reader::{EdnReader, OpenForm, ReadStop};
 use super::Builtin;
 use super::dates::java_date;
 use super::namespaces::{CORE, EDN};
@@ -22,7 +22,7 @@ use std::mem::take;
 pub(crate) struct Reading {
     text: Str,
     at: usize,
-    levels: Vec<Level>,
+    levels: Vec<OpenForm>,
     discarded: usize,
     /// `:readers`, `:default` and `:eof` of the options.
     readers: Value,
@@ -40,7 +40,7 @@ impl Reading {
     /// to be made before.
     fn advance(&mut self, ctx: &mut Ctx<'_>, mut value: Option<Value>) -> Result<Option<Value>> {
         let text = self.text.clone();
-        let mut reader = Reader {
+        let mut reader = EdnReader {
             text: text.as_str(),
             at: self.at,
             levels: take(&mut self.levels),
@@ -56,8 +56,8 @@ impl Reading {
                 None => reader.read()?,
             };
             match stop {
-                Stop::Done(value) => return Ok(Some(value.unwrap_or_else(|| take(&mut self.blank)))),
-                Stop::Tagged(tag, tagged) => match self.meaning(&reader, ctx, tag, tagged)? {
+                ReadStop::Done(value) => return Ok(Some(value.unwrap_or_else(|| take(&mut self.blank)))),
+                ReadStop::Tagged(tag, tagged) => match self.meaning(&reader, ctx, tag, tagged)? {
                     Meaning::Value(meant) => value = Some(meant),
                     Meaning::Call(function, args) => {
                         self.call = Some((function, args));
@@ -70,7 +70,7 @@ impl Reading {
     }
 
     /// The value of a tagged form.
-    fn meaning(&self, reader: &Reader<'_>, ctx: &mut Ctx<'_>, tag: Str, value: Value) -> Result<Meaning> {
+    fn meaning(&self, reader: &EdnReader<'_>, ctx: &mut Ctx<'_>, tag: Str, value: Value) -> Result<Meaning> {
         let symbol = Value::Symbol(tag.clone());
         let own = match &self.readers {
             Value::Map(readers) => readers.get(&symbol).cloned(),

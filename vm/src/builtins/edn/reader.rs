@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 128;
 
 /// The kind of a form that is open while its parts are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OpenFormKind {
     List,
     Vector,
     Map,
@@ -21,11 +21,11 @@ enum Kind {
     Tagged,
 }
 
-portable!(enum Kind { 0: List, 1: Vector, 2: Map, 3: Set, 4: Tagged });
+portable!(enum OpenFormKind { 0: List, 1: Vector, 2: Map, 3: Set, 4: Tagged });
 
 /// A collection or a tagged value that is being read.
-pub(super) struct Level {
-    kind: Kind,
+pub(super) struct OpenForm {
+    kind: OpenFormKind,
     /// The namespace for the keys of a map that have none: `#:ns{…}`. For a tagged value, its tag.
     name: Option<Str>,
     items: Builder,
@@ -33,30 +33,30 @@ pub(super) struct Level {
     discarded: usize,
 }
 
-portable!(Level { kind, name, items, discarded });
+portable!(OpenForm { kind, name, items, discarded });
 
-impl Level {
+impl OpenForm {
     fn closing(&self) -> Option<u8> {
         match self.kind {
-            Kind::List => Some(b')'),
-            Kind::Vector => Some(b']'),
-            Kind::Map | Kind::Set => Some(b'}'),
-            Kind::Tagged => None,
+            OpenFormKind::List => Some(b')'),
+            OpenFormKind::Vector => Some(b']'),
+            OpenFormKind::Map | OpenFormKind::Set => Some(b'}'),
+            OpenFormKind::Tagged => None,
         }
     }
 }
 
 /// A text that is being read, with all that has been read of it.
-pub(super) struct Reader<'t> {
+pub(super) struct EdnReader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<OpenForm>,
     /// Forms that `#_` discards outside of collections.
     pub(super) discarded: usize,
 }
 
 /// Why reading stops.
-pub(super) enum Stop {
+pub(super) enum ReadStop {
     /// At the end of the first form, or of a text without one.
     Done(Option<Value>),
     /// At the end of a tagged value.
@@ -68,7 +68,7 @@ fn is_end(byte: u8) -> bool {
     byte.is_ascii_whitespace() || b",()[]{}\";".contains(&byte)
 }
 
-impl<'t> Reader<'t> {
+impl<'t> EdnReader<'t> {
     pub(super) fn error(&self, what: impl std::fmt::Display) -> Error {
         Error::type_error(format!("read-string: {what} at byte {}", self.at))
     }
@@ -97,25 +97,25 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads on to the end of the first form or of a tagged value.
-    pub(super) fn read(&mut self) -> Result<Stop> {
+    pub(super) fn read(&mut self) -> Result<ReadStop> {
         loop {
             self.skip_blanks()?;
             meter::charge_steps(1)?;
             let Some(byte) = self.peek() else {
                 let is_discarding = self.levels.last().map_or(self.discarded, |level| level.discarded) > 0;
-                return match self.levels.last().map(Level::closing) {
+                return match self.levels.last().map(OpenForm::closing) {
                     _ if is_discarding => Err(self.error("a form behind #_ is missing")),
                     Some(Some(closing)) => Err(self.error(format!("{} is missing", char::from(closing)))),
                     Some(None) => Err(self.error("a form behind a tag is missing")),
-                    None => Ok(Stop::Done(None)),
+                    None => Ok(ReadStop::Done(None)),
                 };
             };
             let value = match byte {
                 b'(' | b'[' | b'{' => {
                     let kind = match byte {
-                        b'(' => Kind::List,
-                        b'[' => Kind::Vector,
-                        _ => Kind::Map,
+                        b'(' => OpenFormKind::List,
+                        b'[' => OpenFormKind::Vector,
+                        _ => OpenFormKind::Map,
                     };
                     self.open(kind, None, 1)?;
                     continue;
@@ -125,7 +125,7 @@ impl<'t> Reader<'t> {
                 b'\\' => self.character()?,
                 b'#' => match self.text.as_bytes().get(self.at + 1) {
                     Some(b'{') => {
-                        self.open(Kind::Set, None, 2)?;
+                        self.open(OpenFormKind::Set, None, 2)?;
                         continue;
                     }
                     Some(b':') => {
@@ -157,27 +157,27 @@ impl<'t> Reader<'t> {
     }
 
     /// Puts a value that has been read where it belongs. Reading stops if it is the last one, or that of a tag.
-    pub(super) fn take(&mut self, value: Value) -> Result<Option<Stop>> {
+    pub(super) fn take(&mut self, value: Value) -> Result<Option<ReadStop>> {
         loop {
             let discarded = self.levels.last_mut().map_or(&mut self.discarded, |level| &mut level.discarded);
             if *discarded > 0 {
                 *discarded -= 1;
                 return Ok(None);
             }
-            let Some(level) = self.levels.last_mut() else { return Ok(Some(Stop::Done(Some(value)))) };
-            if level.kind != Kind::Tagged {
+            let Some(level) = self.levels.last_mut() else { return Ok(Some(ReadStop::Done(Some(value)))) };
+            if level.kind != OpenFormKind::Tagged {
                 level.items.push(value)?;
                 return Ok(None);
             }
             let tag = self.levels.pop().and_then(|level| level.name).unwrap_or_else(|| Str::new(""));
             // What is discarded needs no meaning.
             if self.discarded == 0 && self.levels.iter().all(|level| level.discarded == 0) {
-                return Ok(Some(Stop::Tagged(tag, value)));
+                return Ok(Some(ReadStop::Tagged(tag, value)));
             }
         }
     }
 
-    fn open(&mut self, kind: Kind, name: Option<&str>, bytes: usize) -> Result<()> {
+    fn open(&mut self, kind: OpenFormKind, name: Option<&str>, bytes: usize) -> Result<()> {
         if self.levels.len() == MAX_DEPTH {
             return Err(self.error(format!("nested deeper than {MAX_DEPTH} levels")));
         }
@@ -189,14 +189,14 @@ impl<'t> Reader<'t> {
             }
             None => None,
         };
-        self.levels.push(Level { kind, name, items: Builder::new(), discarded: 0 });
+        self.levels.push(OpenForm { kind, name, items: Builder::new(), discarded: 0 });
         Ok(())
     }
 
     /// `#tag`
     fn open_tagged(&mut self) -> Result<()> {
         let tag = &self.token()?[1..];
-        self.open(Kind::Tagged, Some(tag), 1 + tag.len())
+        self.open(OpenFormKind::Tagged, Some(tag), 1 + tag.len())
     }
 
     /// `#:ns{`
@@ -210,19 +210,19 @@ impl<'t> Reader<'t> {
         if self.peek() != Some(b'{') {
             return Err(self.error("{ is missing behind the namespace of a map"));
         }
-        self.open(Kind::Map, Some(namespace), 1)
+        self.open(OpenFormKind::Map, Some(namespace), 1)
     }
 
     fn close(&mut self, closing: u8) -> Result<Value> {
         let unmatched = || format!("unmatched {}", char::from(closing));
-        let fits = |level: &Level| level.closing() == Some(closing) && level.discarded == 0;
+        let fits = |level: &OpenForm| level.closing() == Some(closing) && level.discarded == 0;
         if !self.levels.last().is_some_and(fits) {
             return Err(self.error(unmatched()));
         }
         let Some(mut level) = self.levels.pop() else { return Err(self.error(unmatched())) };
         let items = level.items.take_vector();
         let value = match level.kind {
-            Kind::Map => {
+            OpenFormKind::Map => {
                 if items.len() % 2 == 1 {
                     return Err(self.error("a map with a key and no value ends"));
                 }
@@ -239,12 +239,12 @@ impl<'t> Reader<'t> {
                 }
                 Value::Map(Map::from_entries(entries))
             }
-            Kind::Set => {
+            OpenFormKind::Set => {
                 meter::charge_steps(items.len() as u64)?;
                 meter::reserve(2 * items.len() * Set::ELEMENT_BYTES)?;
                 Value::Set(items.into_iter().collect())
             }
-            Kind::List => Value::List(items),
+            OpenFormKind::List => Value::List(items),
             _ => Value::Vector(items),
         };
         self.at += 1;

@@ -45,7 +45,7 @@ pub(crate) fn times(count: usize, function: Value) -> Result<Flow> {
 }
 
 /// Where elements come from.
-pub(crate) enum Source {
+pub(crate) enum ElementSource {
     /// The same one again and again.
     Repeat(Value),
     /// The next element, and the step.
@@ -58,7 +58,7 @@ pub(crate) enum Source {
     InStep(Value, Vec<usize>, Vec<Value>),
 }
 
-portable!(enum Source {
+portable!(enum ElementSource {
     0: Repeat(item),
     1: Range(next, step),
     2: Cycle(all, items),
@@ -72,60 +72,62 @@ pub(crate) enum Element {
     Ready(Value),
     /// A call.
     Call(Value, Args),
-    /// The element of this lane, which has to be [gathered](Source::gather) first.
+    /// The element of this lane, which has to be [gathered](ElementSource::gather) first.
     Of(usize),
 }
 
-impl Source {
+impl ElementSource {
     /// That of an endless sequence that is made of no other one.
-    pub(crate) fn of(endless: &Endless<'_>) -> Option<Source> {
+    pub(crate) fn of(endless: &Endless<'_>) -> Option<ElementSource> {
         Some(match endless {
-            Endless::Repeat(x) => Source::Repeat((*x).clone()),
-            Endless::Range(start, step) => Source::Range((*start).clone(), (*step).clone()),
-            Endless::Cycle(vector) => Source::Cycle((*vector).clone(), vector.iter()),
-            Endless::Iterate(function, x) => Source::Iterate((*function).clone(), (*x).clone(), false),
-            Endless::Repeatedly(function) => Source::Repeatedly((*function).clone()),
+            Endless::Repeat(x) => ElementSource::Repeat((*x).clone()),
+            Endless::Range(start, step) => ElementSource::Range((*start).clone(), (*step).clone()),
+            Endless::Cycle(vector) => ElementSource::Cycle((*vector).clone(), vector.iter()),
+            Endless::Iterate(function, x) => ElementSource::Iterate((*function).clone(), (*x).clone(), false),
+            Endless::Repeatedly(function) => ElementSource::Repeatedly((*function).clone()),
             Endless::Through(..) | Endless::After(..) | Endless::InStep(..) => return None,
         })
     }
 
     /// That of a function whose arguments are the elements of these lanes.
-    pub(crate) fn in_step(function: &Value, lanes: Range<usize>) -> Option<Source> {
-        Some(Source::InStep(function.clone(), lanes.collect(), Vec::new()))
+    pub(crate) fn in_step(function: &Value, lanes: Range<usize>) -> Option<ElementSource> {
+        Some(ElementSource::InStep(function.clone(), lanes.collect(), Vec::new()))
     }
 
     /// Whether the lanes that lane `own` of so many draws on are there, after it.
     pub(crate) fn is_sound(&self, own: usize, count: usize) -> bool {
         match self {
-            Source::InStep(_, lanes, args) => {
+            ElementSource::InStep(_, lanes, args) => {
                 args.len() <= lanes.len() && lanes.iter().all(|lane| (own + 1..count).contains(lane))
             }
             _ => true,
         }
     }
 
-    /// The next element, or the call whose result it is: that has to be [kept](Source::remember).
+    /// The next element, or the call whose result it is: that has to be [kept](ElementSource::remember).
     pub(crate) fn next(&mut self) -> Result<Element> {
         Ok(match self {
-            Source::Repeat(item) => Element::Ready(item.clone()),
-            Source::Range(next, step) => {
+            ElementSource::Repeat(item) => Element::Ready(item.clone()),
+            ElementSource::Range(next, step) => {
                 let after = crate::number::add(next, step)?;
                 Element::Ready(std::mem::replace(next, after))
             }
-            Source::Cycle(vector, items) => Element::Ready(match items.next() {
+            ElementSource::Cycle(vector, items) => Element::Ready(match items.next() {
                 Some(item) => item,
                 None => {
                     *items = vector.iter();
                     items.next().unwrap_or_default()
                 }
             }),
-            Source::Iterate(_, first, started @ false) => {
+            ElementSource::Iterate(_, first, started @ false) => {
                 *started = true;
                 Element::Ready(first.clone())
             }
-            Source::Iterate(function, last, _) => Element::Call(function.clone(), callee::one(take(last))),
-            Source::Repeatedly(function) => Element::Call(function.clone(), Args::new()),
-            Source::InStep(function, lanes, args) => match lanes.get(args.len()) {
+            ElementSource::Iterate(function, last, _) => {
+                Element::Call(function.clone(), callee::one(take(last)))
+            }
+            ElementSource::Repeatedly(function) => Element::Call(function.clone(), Args::new()),
+            ElementSource::InStep(function, lanes, args) => match lanes.get(args.len()) {
                 Some(lane) => Element::Of(*lane),
                 None => Element::Call(function.clone(), args.drain(..).collect()),
             },
@@ -134,14 +136,14 @@ impl Source {
 
     /// Takes the next argument of the function whose arguments come from lanes.
     pub(crate) fn gather(&mut self, arg: Value) {
-        if let Source::InStep(_, _, args) = self {
+        if let ElementSource::InStep(_, _, args) = self {
             args.push(arg);
         }
     }
 
     /// Keeps the value from which the next element is made.
     pub(crate) fn remember(&mut self, element: &Value) {
-        if let Source::Iterate(_, last, _) = self {
+        if let ElementSource::Iterate(_, last, _) = self {
             *last = element.clone();
         }
     }

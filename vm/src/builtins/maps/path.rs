@@ -1,7 +1,7 @@
 //! Paths into nested maps and vectors, for `assoc-in` and `update-in`.
 
 use super::write::{put, writable_index};
-use crate::builtins::support::{Held, errors};
+use crate::builtins::support::{MemoryCharge, errors};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, portable};
 use crate::print;
@@ -9,17 +9,17 @@ use crate::value::{Map, Value, Vector, VectorIter};
 
 /// The collections on a path, each without the next one on the path, so that the next one has a single owner and can be changed
 /// in place.
-pub(crate) struct Levels(Vec<(Level, Held)>);
+pub(crate) struct Levels(Vec<(PathLevel, MemoryCharge)>);
 
 portable!(Levels(levels));
 
-enum Level {
+enum PathLevel {
     Map(Map, Value),
     Vector(Vector, usize),
 }
 
-portable!(enum Level { 0: Map(map, key), 1: Vector(vector, index) }
-    if |level: &Level| !matches!(level, Level::Vector(vector, index) if *index > vector.len()));
+portable!(enum PathLevel { 0: Map(map, key), 1: Vector(vector, index) }
+    if |level: &PathLevel| !matches!(level, PathLevel::Vector(vector, index) if *index > vector.len()));
 
 impl Levels {
     /// Goes down `path` from `root`: returns the collections on it, and the value at its end, or `nil`.
@@ -38,14 +38,14 @@ impl Levels {
         let mut above: Option<Value> = None;
         for step in path {
             ctx.charge(2)?;
-            let room = Held::new(2 * size_of::<(Level, Held)>())?;
+            let room = MemoryCharge::new(2 * size_of::<(PathLevel, MemoryCharge)>())?;
             let (level, next) = match here {
                 Value::Map(map) => enter_map(map, step.clone()),
-                Value::Nil => (Level::Map(Map::new(), step.clone()), Value::Nil),
+                Value::Nil => (PathLevel::Map(Map::new(), step.clone()), Value::Nil),
                 Value::Vector(mut vector) => {
                     let index = writable_index(&vector, &step, &types)?;
                     let next = vector.take(index).unwrap_or_default();
-                    (Level::Vector(vector, index), next)
+                    (PathLevel::Vector(vector, index), next)
                 }
                 Value::List(_) | Value::Queue(_) => return Err(errors::no_index(name)),
                 _ => {
@@ -69,11 +69,11 @@ impl Levels {
         let mut here = value;
         while let Some((level, _room)) = self.0.pop() {
             here = match level {
-                Level::Map(mut map, key) => {
+                PathLevel::Map(mut map, key) => {
                     map.insert(key, here);
                     Value::Map(map)
                 }
-                Level::Vector(mut vector, index) => {
+                PathLevel::Vector(mut vector, index) => {
                     put(&mut vector, index, here);
                     Value::Vector(vector)
                 }
@@ -84,13 +84,13 @@ impl Levels {
 }
 
 /// A map without the value that a read of `key` finds, and that value.
-fn enter_map(mut map: Map, key: Value) -> (Level, Value) {
+fn enter_map(mut map: Map, key: Value) -> (PathLevel, Value) {
     match map.key_flexible(&key) {
         Some(key) => {
             let value = map.take(&key).unwrap_or_default();
-            (Level::Map(map, key), value)
+            (PathLevel::Map(map, key), value)
         }
-        None => (Level::Map(map, key), Value::Nil),
+        None => (PathLevel::Map(map, key), Value::Nil),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) enum Comparator {
 portable!(enum Comparator { 0: Natural { descending }, 1: Function { function, known } });
 
 /// The meaning of one answer of a comparator.
-pub(super) enum Verdict {
+pub(super) enum ComparatorVerdict {
     /// Whether the second key comes first.
     SecondFirst(bool),
     /// Not the first before the second; the question the other way round decides.
@@ -57,13 +57,13 @@ impl Comparator {
 
 /// The meaning of the answer to `(f a b)`, where `a` is the earlier one: a boolean comparator is asked again the other way
 /// round when it says no, a numeric one answers by its sign.
-pub(super) fn verdict(name: &str, answer: &Value) -> Result<Verdict> {
+pub(super) fn verdict(name: &str, answer: &Value) -> Result<ComparatorVerdict> {
     Ok(match answer {
-        Value::True => Verdict::SecondFirst(false),
-        Value::False => Verdict::AskBack,
-        Value::Int(n) => Verdict::SecondFirst(*n > 0),
-        Value::Float(x) => Verdict::SecondFirst(x.get() > 0.0),
-        Value::BigInt(n) => Verdict::SecondFirst(n.get().sign() == num_bigint::Sign::Plus),
+        Value::True => ComparatorVerdict::SecondFirst(false),
+        Value::False => ComparatorVerdict::AskBack,
+        Value::Int(n) => ComparatorVerdict::SecondFirst(*n > 0),
+        Value::Float(x) => ComparatorVerdict::SecondFirst(x.get() > 0.0),
+        Value::BigInt(n) => ComparatorVerdict::SecondFirst(n.get().sign() == num_bigint::Sign::Plus),
         other => {
             return Err(Error::type_error(format!(
                 "{name}: comparator must return a boolean or an integer, got {}",

@@ -4,7 +4,7 @@
 //! other programs waiting.
 
 use super::merge::Merge;
-use crate::builtins::support::Held;
+use crate::builtins::support::MemoryCharge;
 use crate::error::Result;
 use crate::machine::Ctx;
 use crate::value::{Value, Vector};
@@ -76,7 +76,7 @@ pub(super) struct Natural {
     descending: bool,
     /// Steps of one comparison.
     cost: usize,
-    _held: Held,
+    _held: MemoryCharge,
 }
 
 /// The sort in progress.
@@ -123,13 +123,13 @@ impl Natural {
         };
         let count = keys.len();
         let at_once = count.min(run).saturating_mul(2 * size_of::<(&str, u32)>());
-        let held = Held::new(at_once.saturating_add(bytes_of::<u32>(count, run)))?;
+        let held = MemoryCharge::new(at_once.saturating_add(bytes_of::<u32>(count, run)))?;
         let order = Order::Indices(kind, Merge::by_runs((0..count as u32).collect(), run));
         Ok(Some(Natural { order, descending, cost: 1 + longest / 32, _held: held }))
     }
 
     fn of_integers(keys: &Vector, descending: bool) -> Result<Option<Natural>> {
-        let held = Held::new(bytes_of::<i64>(keys.len(), RUN))?;
+        let held = MemoryCharge::new(bytes_of::<i64>(keys.len(), RUN))?;
         let mut integers = Vec::with_capacity(keys.len());
         let same = keys.all(|key| match key {
             Value::Int(n) => {

@@ -1,9 +1,9 @@
 //! `sort` and `sort-by`: keys first, then a stable sort of them, then the items in that order.
 
-use super::comparator::{Comparator, Verdict, verdict};
+use super::comparator::{Comparator, ComparatorVerdict, verdict};
 use super::merge::Merge;
 use super::natural::{Natural, Sorted};
-use crate::builtins::support::{Builder, Held, callee, check, elements, pulse};
+use crate::builtins::support::{Builder, MemoryCharge, callee, check, elements, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{
     CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Pinned, Portable, portable,
@@ -28,7 +28,7 @@ pub(crate) struct Sorting {
     merge: Merge<u32>,
     /// The two keys that were asked for, when the question has been turned round.
     asked_back: Option<(u32, u32)>,
-    _held: Held,
+    _held: MemoryCharge,
 }
 
 /// As it is while a comparator is asked: a sort without questions never waits.
@@ -74,8 +74,8 @@ impl Portable for Sorting {
 }
 
 /// The room of a sort of these keys, `asked` of which are put in order by questions.
-fn held_for(keys: &Vec<Value>, asked: usize) -> Result<Held> {
-    Held::new(keys.capacity() * size_of::<Value>() + 2 * asked * size_of::<u32>())
+fn held_for(keys: &Vec<Value>, asked: usize) -> Result<MemoryCharge> {
+    MemoryCharge::new(keys.capacity() * size_of::<Value>() + 2 * asked * size_of::<u32>())
 }
 
 /// The items in order; `items` are those of the keys, which are them where there are none.
@@ -118,11 +118,11 @@ impl Sorting {
             return Ok(false);
         }
         match verdict(self.name, answer)? {
-            Verdict::SecondFirst(second_first) => {
+            ComparatorVerdict::SecondFirst(second_first) => {
                 self.merge.answer(second_first);
                 Ok(false)
             }
-            Verdict::AskBack => Ok(true),
+            ComparatorVerdict::AskBack => Ok(true),
         }
     }
 }
@@ -226,7 +226,7 @@ pub(super) fn sort(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// Collects the keys of the items, then sorts.
-pub(crate) struct Keys {
+pub(crate) struct SortKeys {
     function: Value,
     comparator: Option<Comparator>,
     items: Cursor,
@@ -234,11 +234,11 @@ pub(crate) struct Keys {
     keys: Builder,
 }
 
-portable!(Keys { function, comparator, items, all, keys }
+portable!(SortKeys { function, comparator, items, all, keys }
     // A key for each item; the one that is waited for is still to come.
-    if |keys: &Keys| keys.all.len() == keys.keys.len() + 1 + keys.items.remaining());
+    if |keys: &SortKeys| keys.all.len() == keys.keys.len() + 1 + keys.items.remaining());
 
-impl NativeFrame for Keys {
+impl NativeFrame for SortKeys {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         if let Input::Value(key) = input {
             self.keys.push(key)?;
@@ -293,7 +293,7 @@ pub(super) fn sort_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return Ok(Flow::Return(Value::Vector(all)));
     }
     let keys = Builder::with_capacity(all.len())?;
-    Ok(Flow::Push(Box::new(Keys {
+    Ok(Flow::Push(Box::new(SortKeys {
         function: take(&mut args[0]),
         comparator: Some(comparator),
         items: Cursor::Vector(all.clone().into_iter()),

@@ -58,11 +58,11 @@ pub(super) fn map_invert(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 
 /// Keeps the rows for which a predicate holds.
 #[derive(Default)]
-pub(crate) struct Kept(Builder);
+pub(crate) struct RowFilter(Builder);
 
-portable!(Kept(rows));
+portable!(RowFilter(rows));
 
-impl Sink for Kept {
+impl Sink for RowFilter {
     const KEEPS_ITEM: bool = true;
 
     fn accept(&mut self, _: &mut Ctx<'_>, item: Value, result: Value) -> Result<ControlFlow<Value>> {
@@ -88,7 +88,7 @@ fn set_of(ctx: &mut Ctx<'_>, items: &mut Builder) -> Result<Value> {
 pub(super) fn select_rows(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("set/select", 1, "predicate", &args[0])?;
     let rows = rows("set/select", 2, &args[1])?;
-    Ok(each(take(&mut args[0]), Feed::One(rows), Kept::default()))
+    Ok(each(take(&mut args[0]), Feed::One(rows), RowFilter::default()))
 }
 
 /// One map for each row, as a set.

@@ -10,29 +10,29 @@ use std::ops::ControlFlow;
 
 /// The form of the result from the prefix and the rest.
 #[derive(Clone, Copy)]
-enum Part {
+enum ResultForm {
     Prefix,
     Rest,
     Both,
 }
 
-portable!(enum Part { 0: Prefix, 1: Rest, 2: Both });
+portable!(enum ResultForm { 0: Prefix, 1: Rest, 2: Both });
 
-impl Part {
+impl ResultForm {
     fn of(self, all: &Vector, at: usize) -> Value {
         let prefix = || Value::Vector(all.slice(0, at));
         let rest = || Value::Vector(all.slice(at, all.len()));
         match self {
-            Part::Prefix => prefix(),
-            Part::Rest => rest(),
-            Part::Both => Value::pair(prefix(), rest()),
+            ResultForm::Prefix => prefix(),
+            ResultForm::Rest => rest(),
+            ResultForm::Both => Value::pair(prefix(), rest()),
         }
     }
 }
 
 /// Counts truthy results up to the first falsy one.
 pub(crate) struct Prefix {
-    part: Part,
+    part: ResultForm,
     all: Vector,
     length: usize,
 }
@@ -53,7 +53,7 @@ impl Sink for Prefix {
     }
 }
 
-fn prefix(ctx: &mut Ctx<'_>, shown: &str, part: Part, args: &mut [Value]) -> Result<Flow> {
+fn prefix(ctx: &mut Ctx<'_>, shown: &str, part: ResultForm, args: &mut [Value]) -> Result<Flow> {
     let items = check::unchecked(ctx, shown, args)?;
     let all = match &args[1] {
         Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => vector.clone(),
@@ -69,7 +69,7 @@ pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
         check::callable("take-while", 1, "predicate", &args[0])?;
         return transducer(ctx, "take-while", args);
     }
-    prefix(ctx, "take-while", Part::Prefix, args)
+    prefix(ctx, "take-while", ResultForm::Prefix, args)
 }
 
 /// `(drop-while p c)`
@@ -78,10 +78,10 @@ pub(crate) fn drop_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
         check::callable("drop-while", 1, "predicate", &args[0])?;
         return transducer(ctx, "drop-while", args);
     }
-    prefix(ctx, "drop-while", Part::Rest, args)
+    prefix(ctx, "drop-while", ResultForm::Rest, args)
 }
 
 /// `(split-with p c)`
 pub(super) fn split_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    prefix(ctx, "split-with", Part::Both, args)
+    prefix(ctx, "split-with", ResultForm::Both, args)
 }

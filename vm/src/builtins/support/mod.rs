@@ -37,7 +37,7 @@ pub(super) mod text;
 pub(super) mod then;
 pub(super) mod transducer;
 
-pub(super) use crate::meter::Held;
+pub(super) use crate::meter::MemoryCharge;
 pub(super) use builder::Builder;
 pub(super) use callee::call;
 pub(super) use each::{Each, Feed, Sink, each};

@@ -1,7 +1,7 @@
 //! The way of elements from where they come from through stages.
 
-use super::stage::{Stage, stages};
-use crate::builtins::generate::unfolding::{Element, Source};
+use super::stage::{PipelineStage, stages};
+use crate::builtins::generate::unfolding::{Element, ElementSource};
 use crate::builtins::subset::grouping::not_positive;
 use crate::builtins::support::endless::{self, Endless};
 use crate::builtins::support::reduced::{is_reduced, unreduced};
@@ -16,11 +16,11 @@ use std::ops::ControlFlow;
 
 /// One way, as far as elements have come on it.
 pub(crate) struct Lane {
-    pub(super) stages: Vec<Stage>,
+    pub(super) stages: Vec<PipelineStage>,
     /// Pending elements that enter at a stage, innermost last.
     sources: Vec<(usize, Cursor)>,
     /// The source after those, at the first stage, for as long as it takes elements.
-    endless: Option<Source>,
+    endless: Option<ElementSource>,
     /// Whether a function of the endless sequence runs, whose result is the next element.
     pub(super) makes_element: bool,
     /// The element under way and the stage it is about to enter. Kept while the stage's function runs.
@@ -34,15 +34,15 @@ pub(crate) struct Lane {
 portable!(Lane { stages, sources, endless, makes_element, current, live, parent });
 
 /// A call that a stage or the output needs.
-pub(super) struct Request {
+pub(super) struct CallRequest {
     pub(super) function: Value,
     pub(super) args: Args,
 }
 
-impl Request {
+impl CallRequest {
     /// A call with one argument.
-    pub(super) fn one(function: &Value, item: &Value) -> Request {
-        Request { function: function.clone(), args: callee::one(item.clone()) }
+    pub(super) fn one(function: &Value, item: &Value) -> CallRequest {
+        CallRequest { function: function.clone(), args: callee::one(item.clone()) }
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) type Halt = (Value, Value);
 
 impl Lane {
     /// That of a collection's elements.
-    pub(super) fn new(stages: Vec<Stage>, items: Cursor) -> Lane {
+    pub(super) fn new(stages: Vec<PipelineStage>, items: Cursor) -> Lane {
         Lane {
             stages,
             sources: vec![(0, items)],
@@ -68,7 +68,11 @@ impl Lane {
     ///
     /// # Errors
     /// The program's limits.
-    pub(super) fn all(ctx: &mut Ctx<'_>, series: &Value, more: Vec<Stage>) -> Result<(Lane, Vec<Lane>)> {
+    pub(super) fn all(
+        ctx: &mut Ctx<'_>,
+        series: &Value,
+        more: Vec<PipelineStage>,
+    ) -> Result<(Lane, Vec<Lane>)> {
         let mut todo = VecDeque::new();
         let mut known = 1;
         let mut first = Lane::over(ctx, series, 0, &mut known, &mut todo)?;
@@ -101,7 +105,7 @@ impl Lane {
                 Some(Endless::Through(transducers, inner)) => {
                     for transducer in transducers.iter().rev() {
                         let more = stages(ctx, "sequence", 1, transducer)?;
-                        ctx.reserve((backwards.len() + more.len()) * size_of::<Stage>())?;
+                        ctx.reserve((backwards.len() + more.len()) * size_of::<PipelineStage>())?;
                         backwards.extend(more.into_iter().rev());
                     }
                     value = inner;
@@ -117,9 +121,9 @@ impl Lane {
                     let lanes = *known..*known + all.len();
                     todo.extend(all.iter().map(|series| (own, series)));
                     *known += all.len();
-                    break Source::in_step(function, lanes);
+                    break ElementSource::in_step(function, lanes);
                 }
-                Some(plain) => break Source::of(&plain),
+                Some(plain) => break ElementSource::of(&plain),
                 None => return Err(endless::error(series)),
             }
         };
@@ -193,24 +197,24 @@ impl Lane {
     }
 
     /// The call that must be made before `item` can pass stage `at`.
-    pub(super) fn request(&mut self, at: usize, item: &Value) -> Option<Request> {
+    pub(super) fn request(&mut self, at: usize, item: &Value) -> Option<CallRequest> {
         match self.stages.get_mut(at)? {
-            Stage::Map(function)
-            | Stage::Mapcat(function)
-            | Stage::Keep(function)
-            | Stage::TakeWhile(function)
-            | Stage::DropWhile(Some(function))
-            | Stage::Filter { predicate: function, .. }
-            | Stage::PartitionBy { function, .. }
-            | Stage::HaltWhen { predicate: function, .. } => Some(Request::one(function, item)),
-            Stage::MapIndexed(function, index) | Stage::KeepIndexed(function, index) => {
+            PipelineStage::Map(function)
+            | PipelineStage::Mapcat(function)
+            | PipelineStage::Keep(function)
+            | PipelineStage::TakeWhile(function)
+            | PipelineStage::DropWhile(Some(function))
+            | PipelineStage::Filter { predicate: function, .. }
+            | PipelineStage::PartitionBy { function, .. }
+            | PipelineStage::HaltWhen { predicate: function, .. } => Some(CallRequest::one(function, item)),
+            PipelineStage::MapIndexed(function, index) | PipelineStage::KeepIndexed(function, index) => {
                 let args = callee::two(Value::Int(*index), item.clone());
                 *index += 1;
-                Some(Request { function: function.clone(), args })
+                Some(CallRequest { function: function.clone(), args })
             }
-            Stage::Reductions { function, acc, started: true } => {
+            PipelineStage::Reductions { function, acc, started: true } => {
                 let args = callee::two(take(acc), item.clone());
-                Some(Request { function: function.clone(), args })
+                Some(CallRequest { function: function.clone(), args })
             }
             _ => None,
         }
@@ -227,8 +231,8 @@ impl Lane {
         let next = at + 1;
         let Some(stage) = self.stages.get_mut(at) else { return Ok(ControlFlow::Continue(())) };
         let out = match stage {
-            Stage::Map(_) | Stage::MapIndexed(..) => Some(answer),
-            Stage::Mapcat(function) => {
+            PipelineStage::Map(_) | PipelineStage::MapIndexed(..) => Some(answer),
+            PipelineStage::Mapcat(function) => {
                 let by_keyword = matches!(function, Value::Keyword(_));
                 match spliced(ctx, answer, by_keyword)? {
                     ControlFlow::Continue(items) => {
@@ -238,17 +242,17 @@ impl Lane {
                     ControlFlow::Break(one) => Some(one),
                 }
             }
-            Stage::Cat => {
+            PipelineStage::Cat => {
                 let Some(items) = cursor(ctx, &item)? else {
                     return Err(Error::argument("cat", 1, "seqable", &item));
                 };
                 self.splice(ctx, next, items)?;
                 None
             }
-            Stage::Filter { truthy, .. } => (answer.is_truthy() == *truthy).then_some(item),
-            Stage::Replace(table) => Some(replacement(ctx, table, item)?),
-            Stage::Keep(_) | Stage::KeepIndexed(..) => (!answer.is_nil()).then_some(answer),
-            Stage::Take(left) => {
+            PipelineStage::Filter { truthy, .. } => (answer.is_truthy() == *truthy).then_some(item),
+            PipelineStage::Replace(table) => Some(replacement(ctx, table, item)?),
+            PipelineStage::Keep(_) | PipelineStage::KeepIndexed(..) => (!answer.is_nil()).then_some(answer),
+            PipelineStage::Take(left) => {
                 let wanted = *left > 0;
                 *left = left.saturating_sub(1);
                 if *left == 0 {
@@ -256,55 +260,59 @@ impl Lane {
                 }
                 wanted.then_some(item)
             }
-            Stage::TakeWhile(_) if answer.is_truthy() => Some(item),
-            Stage::TakeWhile(_) => {
+            PipelineStage::TakeWhile(_) if answer.is_truthy() => Some(item),
+            PipelineStage::TakeWhile(_) => {
                 self.stop(at);
                 None
             }
-            Stage::Drop(0) => Some(item),
-            Stage::Drop(left) => {
+            PipelineStage::Drop(0) => Some(item),
+            PipelineStage::Drop(left) => {
                 *left -= 1;
                 None
             }
-            Stage::DropWhile(Some(_)) if answer.is_truthy() => None,
-            Stage::DropWhile(predicate) => {
+            PipelineStage::DropWhile(Some(_)) if answer.is_truthy() => None,
+            PipelineStage::DropWhile(predicate) => {
                 *predicate = None;
                 Some(item)
             }
-            Stage::TakeNth { step: 0, .. } => return Err(not_positive("take-nth", "n", &Value::Int(0))),
-            Stage::TakeNth { step, skip: skip @ 0 } => {
+            PipelineStage::TakeNth { step: 0, .. } => {
+                return Err(not_positive("take-nth", "n", &Value::Int(0)));
+            }
+            PipelineStage::TakeNth { step, skip: skip @ 0 } => {
                 *skip = *step - 1;
                 Some(item)
             }
-            Stage::TakeNth { skip, .. } => {
+            PipelineStage::TakeNth { skip, .. } => {
                 *skip -= 1;
                 None
             }
-            Stage::Distinct(seen) => seen.entry(item.clone(), || ())?.1.then_some(item),
-            Stage::Dedupe(last) => {
+            PipelineStage::Distinct(seen) => seen.entry(item.clone(), || ())?.1.then_some(item),
+            PipelineStage::Dedupe(last) => {
                 let repeats = last.as_ref().is_some_and(|last| identical(last, &item));
                 if !repeats {
                     *last = Some(item.clone());
                 }
                 (!repeats).then_some(item)
             }
-            Stage::Interpose { started: false, .. } => {
-                *stage = match std::mem::replace(stage, Stage::Cat) {
-                    Stage::Interpose { separator, .. } => Stage::Interpose { separator, started: true },
+            PipelineStage::Interpose { started: false, .. } => {
+                *stage = match std::mem::replace(stage, PipelineStage::Cat) {
+                    PipelineStage::Interpose { separator, .. } => {
+                        PipelineStage::Interpose { separator, started: true }
+                    }
                     other => other,
                 };
                 Some(item)
             }
-            Stage::Interpose { separator, .. } => {
+            PipelineStage::Interpose { separator, .. } => {
                 let both: Vector = [separator.clone(), item].into_iter().collect();
                 self.splice(ctx, next, Cursor::Vector(both.into_iter()))?;
                 None
             }
-            Stage::PartitionAll(n, run) => {
+            PipelineStage::PartitionAll(n, run) => {
                 run.push(item)?;
                 (run.len() == *n).then(|| run.take())
             }
-            Stage::PartitionBy { key, run, .. } => {
+            PipelineStage::PartitionBy { key, run, .. } => {
                 let changed = key.as_ref().is_some_and(|last| !identical(last, &answer));
                 let done = if changed { Some(run.take()) } else { None };
                 if key.is_none() || changed {
@@ -313,13 +321,13 @@ impl Lane {
                 run.push(item)?;
                 done
             }
-            Stage::HaltWhen { .. } if !answer.is_truthy() => Some(item),
-            Stage::HaltWhen { result, .. } => return Ok(ControlFlow::Break((take(result), item))),
-            Stage::Reductions { acc, started: started @ false, .. } => {
+            PipelineStage::HaltWhen { .. } if !answer.is_truthy() => Some(item),
+            PipelineStage::HaltWhen { result, .. } => return Ok(ControlFlow::Break((take(result), item))),
+            PipelineStage::Reductions { acc, started: started @ false, .. } => {
                 (*acc, *started) = (item.clone(), true);
                 Some(item)
             }
-            Stage::Reductions { acc, .. } => {
+            PipelineStage::Reductions { acc, .. } => {
                 if is_reduced(&answer) {
                     self.stop(at);
                     Some(unreduced(answer))
@@ -328,11 +336,11 @@ impl Lane {
                     Some(answer)
                 }
             }
-            Stage::Windows { skip: skip @ 1.., .. } => {
+            PipelineStage::Windows { skip: skip @ 1.., .. } => {
                 *skip -= 1;
                 None
             }
-            Stage::Windows { size, step, skip, run } => {
+            PipelineStage::Windows { size, step, skip, run } => {
                 run.push(item);
                 if run.len() < *size {
                     None

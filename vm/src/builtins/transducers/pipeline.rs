@@ -3,15 +3,15 @@
 //! They come from collections, or from an endless sequence: then only the output, or a stage that takes so many elements, ends
 //! the run. Nothing of such a sequence is made before it is wanted.
 
-use super::lane::{Lane, Request};
-use super::stage::Stage;
+use super::lane::{CallRequest, Lane};
+use super::stage::PipelineStage;
 use crate::builtins::generate::unfolding::Element;
 use crate::builtins::support::adding::pour;
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, call, callee, check, pulse};
 use crate::error::Result;
 use crate::machine::{AnyFrame, Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
-use crate::meter::Held;
+use crate::meter::MemoryCharge;
 use crate::value::{Cursor, Value};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -58,22 +58,22 @@ pub(crate) struct Pipeline {
     active: usize,
     output: Output,
     /// Bytes of the stages and lanes of an endless sequence, of which a program may make any number.
-    held: Held,
+    held: MemoryCharge,
 }
 
 portable!(Pipeline { main, others, active, output, held } if Pipeline::is_sound);
 
 impl Pipeline {
-    pub(super) fn new(stages: Vec<Stage>, items: Cursor, output: Output) -> Pipeline {
+    pub(super) fn new(stages: Vec<PipelineStage>, items: Cursor, output: Output) -> Pipeline {
         let main = Lane::new(stages, items);
-        Pipeline { main, others: Vec::new(), active: 0, output, held: Held::default() }
+        Pipeline { main, others: Vec::new(), active: 0, output, held: MemoryCharge::default() }
     }
 
     /// One over an endless sequence: its elements pass its own stages, and then these.
-    fn over(ctx: &mut Ctx<'_>, series: &Value, more: Vec<Stage>, output: Output) -> Result<Pipeline> {
+    fn over(ctx: &mut Ctx<'_>, series: &Value, more: Vec<PipelineStage>, output: Output) -> Result<Pipeline> {
         let (main, others) = Lane::all(ctx, series, more)?;
         let stages = others.iter().map(|lane| lane.stages.len()).sum::<usize>() + main.stages.len();
-        let held = Held::new(others.len() * size_of::<Lane>() + stages * size_of::<Stage>())?;
+        let held = MemoryCharge::new(others.len() * size_of::<Lane>() + stages * size_of::<PipelineStage>())?;
         Ok(Pipeline { main, others, active: 0, output, held })
     }
 
@@ -104,20 +104,20 @@ impl Pipeline {
     }
 
     /// The call that must be made before `item` can pass stage `at`.
-    fn request(&mut self, at: usize, item: &Value) -> Option<Request> {
+    fn request(&mut self, at: usize, item: &Value) -> Option<CallRequest> {
         if !self.is_output(at) {
             return self.lane().request(at, item);
         }
         match &mut self.output {
             Output::Fold { function, acc } => {
                 let args = callee::two(acc.take().unwrap_or_default(), item.clone());
-                Some(Request { function: function.clone(), args })
+                Some(CallRequest { function: function.clone(), args })
             }
             Output::Reduce { function, acc, started: true } => {
                 let args = callee::two(take(acc), item.clone());
-                Some(Request { function: function.clone(), args })
+                Some(CallRequest { function: function.clone(), args })
             }
-            Output::Decide { predicate, .. } => Some(Request::one(predicate, item)),
+            Output::Decide { predicate, .. } => Some(CallRequest::one(predicate, item)),
             Output::Vector(_)
             | Output::Into(_)
             | Output::First(_)
@@ -220,7 +220,12 @@ impl Pipeline {
 ///
 /// # Errors
 /// The program's limits.
-pub(crate) fn over(ctx: &mut Ctx<'_>, series: &Value, more: Vec<Stage>, output: Output) -> Result<Flow> {
+pub(crate) fn over(
+    ctx: &mut Ctx<'_>,
+    series: &Value,
+    more: Vec<PipelineStage>,
+    output: Output,
+) -> Result<Flow> {
     Ok(Flow::Push(Box::new(Pipeline::over(ctx, series, more, output)?)))
 }
 
@@ -228,7 +233,7 @@ pub(crate) fn over(ctx: &mut Ctx<'_>, series: &Value, more: Vec<Stage>, output: 
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
     (name, n, collection): (&str, usize, &Value),
-    stages: Vec<Stage>,
+    stages: Vec<PipelineStage>,
     output: Output,
 ) -> Result<Flow> {
     if collection.is_endless() {
@@ -314,7 +319,7 @@ impl NativeFrame for Pipeline {
                         ctx.charge(1)?;
                         Value::Nil
                     }
-                    Some(Request { function, args }) => match call(ctx, &function, args)? {
+                    Some(CallRequest { function, args }) => match call(ctx, &function, args)? {
                         CallNow::Done(answer) => answer,
                         CallNow::NeedsFrame(args) => {
                             self.lane().current = Some((at, item));

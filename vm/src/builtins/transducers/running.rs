@@ -1,8 +1,8 @@
 //! The functions that run transducers.
 
 use super::pipeline::{Output, run};
-use super::stage::{Stage, of_several, stages};
-use super::written::Written;
+use super::stage::{PipelineStage, of_several, stages};
+use super::written::SplitTransducer;
 use crate::builtins::Builtin;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
@@ -15,7 +15,7 @@ use std::mem::take;
 
 /// `(transduce xf f c)`, `(transduce xf f init c)`
 pub(super) fn transduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let written = Written::of(ctx, &args[0])?;
+    let written = SplitTransducer::of(ctx, &args[0])?;
     let stages = if written.is_none() { stages(ctx, "transduce", 1, &args[0])? } else { Vec::new() };
     check::callable("transduce", 2, "callable", &args[1])?;
     let last = args.len() - 1;
@@ -30,7 +30,7 @@ pub(super) fn transduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(into to xf from)`
 pub(crate) fn into(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let written = Written::of(ctx, &args[1])?;
+    let written = SplitTransducer::of(ctx, &args[1])?;
     let stages = if written.is_none() { stages(ctx, "into", 2, &args[1])? } else { Vec::new() };
     if args[2].is_seqable() && !is_target(&args[0]) {
         return Err(Error::argument_types("into", args));
@@ -73,13 +73,13 @@ pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return sequence_of_several(ctx, args);
     }
     if !args[1].is_endless()
-        && let Some(written) = Written::of(ctx, &args[0])?
+        && let Some(written) = SplitTransducer::of(ctx, &args[0])?
     {
         let conj = ctx.library().required("conj");
         return written.fold(ctx, ("sequence", 2, take(&mut args[1])), conj, Some(Value::vector([])));
     }
     let stages = stages(ctx, "sequence", 1, &args[0])?;
-    if args[1].is_endless() && !stages.iter().any(Stage::ends) {
+    if args[1].is_endless() && !stages.iter().any(PipelineStage::ends) {
         return endless::through(ctx, take(&mut args[0]), take(&mut args[1])).map(Flow::Return);
     }
     run(ctx, ("sequence", 2, &args[1]), stages, Output::Vector(Builder::new()))
@@ -92,7 +92,7 @@ pub(super) fn eduction(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     for (i, transducer) in args[..last].iter().enumerate() {
         all.append(&mut stages(ctx, "eduction", i + 1, transducer)?);
     }
-    if args[last].is_endless() && !all.iter().any(Stage::ends) {
+    if args[last].is_endless() && !all.iter().any(PipelineStage::ends) {
         let mut series = take(&mut args[last]);
         for transducer in &mut args[..last] {
             series = endless::through(ctx, take(transducer), series)?;

@@ -6,7 +6,7 @@ use crate::machine::{Ctx, portable};
 use crate::value::{Combinator, CombinatorKind, Value, Vector};
 
 /// One step of a pipeline, with its state from element to element.
-pub(crate) enum Stage {
+pub(crate) enum PipelineStage {
     Map(Value),
     MapIndexed(Value, i64),
     Mapcat(Value),
@@ -63,7 +63,7 @@ pub(crate) enum Stage {
     Replace(Value),
 }
 
-portable!(enum Stage {
+portable!(enum PipelineStage {
     0: Map(function),
     1: MapIndexed(function, index),
     2: Mapcat(function),
@@ -85,41 +85,44 @@ portable!(enum Stage {
     18: Reductions { function, acc, started },
     19: Windows { size, step, skip, run },
     20: Replace(table),
-} if Stage::is_sound);
+} if PipelineStage::is_sound);
 
-impl Stage {
+impl PipelineStage {
     /// The stage of `(name args…)`; arguments have been checked when the transducer was made.
-    fn of(name: &str, args: &[Value]) -> Option<Stage> {
+    fn of(name: &str, args: &[Value]) -> Option<PipelineStage> {
         let first = || args.first().cloned().unwrap_or_default();
         let count = || args.first().and_then(check::count).unwrap_or(0);
         Some(match name {
-            "map" => Stage::Map(first()),
-            "map-indexed" => Stage::MapIndexed(first(), 0),
-            "mapcat" => Stage::Mapcat(first()),
-            "cat" => Stage::Cat,
-            "filter" => Stage::Filter { predicate: first(), truthy: true },
-            "remove" => Stage::Filter { predicate: first(), truthy: false },
-            "keep" => Stage::Keep(first()),
-            "keep-indexed" => Stage::KeepIndexed(first(), 0),
-            "take" => Stage::Take(count()),
-            "take-while" => Stage::TakeWhile(first()),
-            "drop" => Stage::Drop(count()),
-            "drop-while" => Stage::DropWhile(Some(first())),
-            "take-nth" => Stage::TakeNth { step: count(), skip: 0 },
-            "distinct" => Stage::Distinct(Table::default()),
-            "dedupe" => Stage::Dedupe(None),
-            "interpose" => Stage::Interpose { separator: first(), started: false },
+            "map" => PipelineStage::Map(first()),
+            "map-indexed" => PipelineStage::MapIndexed(first(), 0),
+            "mapcat" => PipelineStage::Mapcat(first()),
+            "cat" => PipelineStage::Cat,
+            "filter" => PipelineStage::Filter { predicate: first(), truthy: true },
+            "remove" => PipelineStage::Filter { predicate: first(), truthy: false },
+            "keep" => PipelineStage::Keep(first()),
+            "keep-indexed" => PipelineStage::KeepIndexed(first(), 0),
+            "take" => PipelineStage::Take(count()),
+            "take-while" => PipelineStage::TakeWhile(first()),
+            "drop" => PipelineStage::Drop(count()),
+            "drop-while" => PipelineStage::DropWhile(Some(first())),
+            "take-nth" => PipelineStage::TakeNth { step: count(), skip: 0 },
+            "distinct" => PipelineStage::Distinct(Table::default()),
+            "dedupe" => PipelineStage::Dedupe(None),
+            "interpose" => PipelineStage::Interpose { separator: first(), started: false },
             "partition" => {
                 let step = args.get(1).and_then(check::count).unwrap_or(0);
-                Stage::Windows { size: count(), step, skip: 0, run: Vector::new() }
+                PipelineStage::Windows { size: count(), step, skip: 0, run: Vector::new() }
             }
-            "partition-all" => Stage::PartitionAll(count(), Builder::new()),
-            "partition-by" => Stage::PartitionBy { function: first(), key: None, run: Builder::new() },
-            "halt-when" => {
-                Stage::HaltWhen { predicate: first(), result: args.get(1).cloned().unwrap_or_default() }
+            "partition-all" => PipelineStage::PartitionAll(count(), Builder::new()),
+            "partition-by" => {
+                PipelineStage::PartitionBy { function: first(), key: None, run: Builder::new() }
             }
-            "replace" => Stage::Replace(first()),
-            "reductions" => Stage::Reductions { function: first(), acc: Value::Nil, started: false },
+            "halt-when" => PipelineStage::HaltWhen {
+                predicate: first(),
+                result: args.get(1).cloned().unwrap_or_default(),
+            },
+            "replace" => PipelineStage::Replace(first()),
+            "reductions" => PipelineStage::Reductions { function: first(), acc: Value::Nil, started: false },
             _ => return None,
         })
     }
@@ -127,21 +130,25 @@ impl Stage {
     /// Whether it can take elements.
     fn is_sound(&self) -> bool {
         match self {
-            Stage::MapIndexed(_, index) | Stage::KeepIndexed(_, index) => (0..COUNTED).contains(index),
-            Stage::Windows { size, step, run, .. } => *step > 0 && run.len() < *size,
+            PipelineStage::MapIndexed(_, index) | PipelineStage::KeepIndexed(_, index) => {
+                (0..COUNTED).contains(index)
+            }
+            PipelineStage::Windows { size, step, run, .. } => *step > 0 && run.len() < *size,
             _ => true,
         }
     }
 
     /// Whether it may end a run by itself.
     pub(super) fn ends(&self) -> bool {
-        matches!(self, Stage::Take(_) | Stage::TakeWhile(_) | Stage::HaltWhen { .. })
+        matches!(self, PipelineStage::Take(_) | PipelineStage::TakeWhile(_) | PipelineStage::HaltWhen { .. })
     }
 
     /// The elements that a gathering stage still holds when there are no more.
     pub(super) fn flush(&mut self) -> Option<Value> {
         match self {
-            Stage::PartitionAll(_, run) | Stage::PartitionBy { run, .. } if !run.is_empty() => {
+            PipelineStage::PartitionAll(_, run) | PipelineStage::PartitionBy { run, .. }
+                if !run.is_empty() =>
+            {
                 Some(run.take())
             }
             _ => None,
@@ -151,22 +158,27 @@ impl Stage {
 
 /// The stages of a transducer: one of ours, or a `comp` of them at any depth. `n` is the position of the argument
 /// in a call of `name`, for the error.
-pub(super) fn stages(ctx: &mut Ctx<'_>, name: &str, n: usize, transducer: &Value) -> Result<Vec<Stage>> {
+pub(super) fn stages(
+    ctx: &mut Ctx<'_>,
+    name: &str,
+    n: usize,
+    transducer: &Value,
+) -> Result<Vec<PipelineStage>> {
     let mut stages = Vec::new();
     let mut open = vec![transducer.clone()];
     while let Some(part) = open.pop() {
         ctx.charge(1)?;
-        ctx.reserve((stages.len() + open.len()) * size_of::<Stage>())?;
+        ctx.reserve((stages.len() + open.len()) * size_of::<PipelineStage>())?;
         let found = match &part {
             Value::Builtin(builtin) if builtin.name == "identity" => continue,
-            Value::Builtin(builtin) if builtin.name == "cat" => Some(Stage::Cat),
+            Value::Builtin(builtin) if builtin.name == "cat" => Some(PipelineStage::Cat),
             Value::Combinator(combinator) => match (combinator.kind, &combinator.parts[..]) {
                 (CombinatorKind::Comp, parts) => {
                     open.extend(parts.iter().rev().cloned());
                     continue;
                 }
                 (CombinatorKind::Transducer, [Value::Builtin(builtin), args @ ..]) => {
-                    Stage::of(builtin.name, args)
+                    PipelineStage::of(builtin.name, args)
                 }
                 _ => None,
             },

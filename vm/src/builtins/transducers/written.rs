@@ -11,14 +11,14 @@ use crate::machine::{Args, Ctx, Flow, portable};
 use crate::value::{Combinator, CombinatorKind, Value};
 
 /// A transducer taken apart: the library's part of it, and the program's part after that.
-pub(super) struct Written {
+pub(super) struct SplitTransducer {
     library: Value,
     program: Value,
 }
 
-impl Written {
+impl SplitTransducer {
     /// `None` unless it ends with functions of the program.
-    pub(super) fn of(ctx: &mut Ctx<'_>, transducer: &Value) -> Result<Option<Written>> {
+    pub(super) fn of(ctx: &mut Ctx<'_>, transducer: &Value) -> Result<Option<SplitTransducer>> {
         if !ends_in_program(transducer) {
             return Ok(None);
         }
@@ -52,7 +52,7 @@ impl Written {
             true => ctx.library().required("identity"),
             false => Value::Combinator(Combinator::new(CombinatorKind::Comp, parts)),
         };
-        Ok(Some(Written { library: comp(library), program: comp(program) }))
+        Ok(Some(SplitTransducer { library: comp(library), program: comp(program) }))
     }
 
     /// The fold of argument `n` of a call of `name` with the program's function over `function`. Without `acc` it begins with
@@ -67,7 +67,7 @@ impl Written {
         if !(collection.is_seqable() || collection.is_endless()) {
             return Err(Error::argument(name, n, "seqable", &collection));
         }
-        let Written { library, program } = self;
+        let SplitTransducer { library, program } = self;
         match acc {
             Some(acc) => {
                 let fold =

@@ -3,32 +3,32 @@
 //! Maps are compared key by key, sequences place by place, sets by their elements, and everything else as it is. The
 //! collections that are open at a time are a stack on the heap.
 
-use crate::builtins::support::{Held, endless};
+use crate::builtins::support::{MemoryCharge, endless};
 use crate::error::Result;
 use crate::machine::Ctx;
 use crate::value::{Map, Set, Value, Vector, VectorIter, equal};
 use std::mem::take;
 
 /// The parts only in the first value, only in the second, and in both; `nil` for nothing.
-type Parts = [Value; 3];
+type DiffParts = [Value; 3];
 
 /// Two maps, or two vectors, that are compared by their keys.
-struct Level {
+struct DiffLevel {
     both: [Value; 2],
     /// The keys to come.
     keys: VectorIter,
     /// The key whose values are compared, and whether they are both `nil`.
     key: Value,
     both_nil: bool,
-    parts: Parts,
-    _room: Held,
+    parts: DiffParts,
+    _room: MemoryCharge,
 }
 
-impl Level {
-    fn new(both: [Value; 2], keys: Vector) -> Result<Level> {
-        let room = Held::new(2 * size_of::<Level>())?;
-        let parts = Parts::default();
-        Ok(Level { both, keys: keys.into_iter(), key: Value::Nil, both_nil: false, parts, _room: room })
+impl DiffLevel {
+    fn new(both: [Value; 2], keys: Vector) -> Result<DiffLevel> {
+        let room = MemoryCharge::new(2 * size_of::<DiffLevel>())?;
+        let parts = DiffParts::default();
+        Ok(DiffLevel { both, keys: keys.into_iter(), key: Value::Nil, both_nil: false, parts, _room: room })
     }
 
     /// The values to compare next: parts that only one of the two has go to its result.
@@ -51,7 +51,7 @@ impl Level {
     }
 
     /// Takes the parts of the values at the key. A value without a part of its own shows where it differs.
-    fn accept(&mut self, [a, b, both]: Parts) {
+    fn accept(&mut self, [a, b, both]: DiffParts) {
         let key = take(&mut self.key);
         let same = !both.is_nil() || self.both_nil;
         if !(a.is_nil() && same) {
@@ -116,7 +116,7 @@ fn all_keys(ctx: &mut Ctx<'_>, a: &Map, b: &Map) -> Result<Vector> {
     Ok(keys)
 }
 
-fn of_sets(ctx: &mut Ctx<'_>, a: &Set, b: &Set) -> Result<Parts> {
+fn of_sets(ctx: &mut Ctx<'_>, a: &Set, b: &Set) -> Result<DiffParts> {
     let mut parts = [Set::new(), Set::new(), Set::new()];
     for item in a.iter() {
         ctx.charge(1)?;
@@ -134,7 +134,7 @@ fn of_sets(ctx: &mut Ctx<'_>, a: &Set, b: &Set) -> Result<Parts> {
 }
 
 /// The parts of two values, or the level that has to be gone through for them.
-fn compare(ctx: &mut Ctx<'_>, a: Value, b: Value) -> Result<std::result::Result<Parts, Level>> {
+fn compare(ctx: &mut Ctx<'_>, a: Value, b: Value) -> Result<std::result::Result<DiffParts, DiffLevel>> {
     ctx.charge(1)?;
     if equal(&a, &b) {
         return Ok(Ok([Value::Nil, Value::Nil, a]));
@@ -142,14 +142,14 @@ fn compare(ctx: &mut Ctx<'_>, a: Value, b: Value) -> Result<std::result::Result<
     Ok(match (a, b) {
         (Value::Map(a), Value::Map(b)) => {
             let keys = all_keys(ctx, &a, &b)?;
-            Err(Level::new([Value::Map(a), Value::Map(b)], keys)?)
+            Err(DiffLevel::new([Value::Map(a), Value::Map(b)], keys)?)
         }
         (
             Value::Vector(a) | Value::List(a) | Value::Queue(a),
             Value::Vector(b) | Value::List(b) | Value::Queue(b),
         ) => {
             let places = Vector::range(0, 1, a.len().max(b.len()));
-            Err(Level::new([Value::Vector(a), Value::Vector(b)], places)?)
+            Err(DiffLevel::new([Value::Vector(a), Value::Vector(b)], places)?)
         }
         (Value::Set(a), Value::Set(b)) => Ok(of_sets(ctx, &a, &b)?),
         (a, b) => Ok([a, b, Value::Nil]),
@@ -161,7 +161,7 @@ pub(super) fn diff(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let Some(series) = args.iter().find(|arg| arg.is_endless()) {
         return Err(endless::error(series));
     }
-    let mut levels: Vec<Level> = Vec::new();
+    let mut levels: Vec<DiffLevel> = Vec::new();
     let mut pair = [take(&mut args[0]), take(&mut args[1])];
     loop {
         let [a, b] = pair;

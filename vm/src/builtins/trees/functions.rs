@@ -1,6 +1,6 @@
 //! The functions over [`walk`](super::walk).
 
-use super::walk::{Action, Keys, When, check_functions, once, walk};
+use super::walk::{Action, KeyConversion, When, check_functions, once, walk};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Map, Value};
@@ -48,10 +48,10 @@ pub(super) fn postwalk_replace(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Fl
 
 /// `(keywordize-keys form)`
 pub(super) fn keywordize_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    Ok(walk(Action::Rename(Keys::Keywords), When::After, take(&mut args[0])))
+    Ok(walk(Action::Rename(KeyConversion::Keywords), When::After, take(&mut args[0])))
 }
 
 /// `(stringify-keys form)`
 pub(super) fn stringify_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    Ok(walk(Action::Rename(Keys::Strings), When::After, take(&mut args[0])))
+    Ok(walk(Action::Rename(KeyConversion::Strings), When::After, take(&mut args[0])))
 }

@@ -1,24 +1,24 @@
 //! `tree-seq`: the nodes of a tree that two functions describe.
 
 use super::walk::{check_functions, children};
-use crate::builtins::support::{Builder, Held, callee, pulse};
+use crate::builtins::support::{Builder, MemoryCharge, callee, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::value::{Cursor, Value};
 use std::mem::take;
 
 /// The children of a node, and whether they are those of a string.
-struct Level {
+struct TreeLevel {
     children: Cursor,
     of_string: bool,
-    _room: Held,
+    _room: MemoryCharge,
 }
 
-portable!(Level { children, of_string, _room });
+portable!(TreeLevel { children, of_string, _room });
 
-impl Level {
-    fn new(children: Cursor, of_string: bool) -> Result<Level> {
-        Ok(Level { children, of_string, _room: Held::new(2 * size_of::<Level>())? })
+impl TreeLevel {
+    fn new(children: Cursor, of_string: bool) -> Result<TreeLevel> {
+        Ok(TreeLevel { children, of_string, _room: MemoryCharge::new(2 * size_of::<TreeLevel>())? })
     }
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct TreeSeq {
     children: Value,
     /// Ready-made TYPES error for children that are no collection.
     types: Error,
-    levels: Vec<Level>,
+    levels: Vec<TreeLevel>,
     out: Builder,
     node: Value,
     ask: Ask,
@@ -54,7 +54,7 @@ pub(super) fn tree_seq(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let types = Error::argument_types("tree-seq", args);
     let root = Value::vector([take(&mut args[2])]);
     let levels =
-        root.cursor()?.map(|children| Level::new(children, false)).transpose()?.into_iter().collect();
+        root.cursor()?.map(|children| TreeLevel::new(children, false)).transpose()?.into_iter().collect();
     Ok(Flow::Push(Box::new(TreeSeq {
         branch: take(&mut args[0]),
         children: take(&mut args[1]),
@@ -90,7 +90,7 @@ impl TreeSeq {
             Ask::Branch if answer.is_truthy() => Ask::Children,
             Ask::Children => {
                 let Some(children) = children(ctx, &answer)? else { return Err(self.types.clone()) };
-                self.levels.push(Level::new(children, matches!(self.node, Value::Str(_)))?);
+                self.levels.push(TreeLevel::new(children, matches!(self.node, Value::Str(_)))?);
                 Ask::Node
             }
             _ => Ask::Node,

@@ -5,21 +5,21 @@
 
 use crate::builtins::maps::entry_parts;
 use crate::builtins::strings::is_keyword_name;
-use crate::builtins::support::{Builder, Held, callee, cursor, pulse, sequence};
+use crate::builtins::support::{Builder, MemoryCharge, callee, cursor, pulse, sequence};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::print;
 use crate::value::{Cursor, Map, Set, Value, Vector, parts_of_name};
 
 /// A collection that is being rebuilt from the results for its children.
-pub(super) struct Level {
+pub(super) struct WalkLevel {
     kind: Collection,
     children: Cursor,
     done: Builder,
-    _room: Held,
+    _room: MemoryCharge,
 }
 
-portable!(Level { kind, children, done, _room });
+portable!(WalkLevel { kind, children, done, _room });
 
 #[derive(Clone, Copy)]
 enum Collection {
@@ -31,9 +31,9 @@ enum Collection {
 
 portable!(enum Collection { 0: Vector, 1: Set, 2: Map, 3: List });
 
-impl Level {
+impl WalkLevel {
     /// Opens a collection; returns the form itself if it has no children.
-    pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<Level, Value>> {
+    pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<WalkLevel, Value>> {
         let kind = match &form {
             Value::Vector(items) if !items.is_empty() => Collection::Vector,
             Value::List(items) | Value::Queue(items) if !items.is_empty() => Collection::List,
@@ -43,8 +43,8 @@ impl Level {
         };
         match cursor(ctx, &form)? {
             Some(children) => {
-                let room = Held::new(2 * size_of::<Level>())?;
-                Ok(Ok(Level { kind, children, done: Builder::new(), _room: room }))
+                let room = MemoryCharge::new(2 * size_of::<WalkLevel>())?;
+                Ok(Ok(WalkLevel { kind, children, done: Builder::new(), _room: room }))
             }
             None => Ok(Err(form)),
         }
@@ -96,7 +96,7 @@ pub(in crate::builtins) enum Action {
     /// The value of exactly this key takes the place of the node.
     Replace(Map),
     /// Every map gets keys of another kind.
-    Rename(Keys),
+    Rename(KeyConversion),
     /// A call of a function of the program for every key of a map, and for nothing else.
     CallKeys(Value),
 }
@@ -105,22 +105,24 @@ portable!(enum Action { 0: Call(function), 1: Replace(replacements), 2: Rename(k
 
 /// The conversion of maps' keys.
 #[derive(Clone, Copy)]
-pub(in crate::builtins) enum Keys {
+pub(in crate::builtins) enum KeyConversion {
     /// Strings that can be keywords become keywords.
     Keywords,
     /// Keywords become their names.
     Strings,
 }
 
-portable!(enum Keys { 0: Keywords, 1: Strings });
+portable!(enum KeyConversion { 0: Keywords, 1: Strings });
 
-impl Keys {
+impl KeyConversion {
     fn rename(self, key: &Value) -> Option<Value> {
         match (self, key) {
-            (Keys::Keywords, Value::Str(text)) if is_keyword_name(text.as_str()) => {
+            (KeyConversion::Keywords, Value::Str(text)) if is_keyword_name(text.as_str()) => {
                 Some(Value::keyword(text.as_str()))
             }
-            (Keys::Strings, Value::Keyword(keyword)) => Some(Value::str(parts_of_name(keyword.name()).1)),
+            (KeyConversion::Strings, Value::Keyword(keyword)) => {
+                Some(Value::str(parts_of_name(keyword.name()).1))
+            }
             _ => None,
         }
     }
@@ -164,21 +166,21 @@ enum At {
 
 portable!(enum At { 0: Node(node), 1: Inside(node), 2: Outside(node), 3: Done(node), 4: Call });
 
-pub(crate) struct Walk {
+pub(crate) struct TreeWalk {
     action: Action,
     when: When,
-    levels: Vec<Level>,
+    levels: Vec<WalkLevel>,
     at: At,
 }
 
-portable!(Walk { action, when, levels, at });
+portable!(TreeWalk { action, when, levels, at });
 
 /// Walks all of `form`.
 pub(in crate::builtins) fn walk(action: Action, when: When, form: Value) -> Flow {
-    Flow::Push(Box::new(Walk { action, when, levels: Vec::new(), at: At::Node(form) }))
+    Flow::Push(Box::new(TreeWalk { action, when, levels: Vec::new(), at: At::Node(form) }))
 }
 
-impl Walk {
+impl TreeWalk {
     /// Does the action; `None` if a call has to be waited for, which is the flow then.
     fn act(&self, ctx: &mut Ctx<'_>, node: Value) -> Result<Result<Value, Flow>> {
         match &self.action {
@@ -211,7 +213,7 @@ impl Walk {
     }
 }
 
-impl NativeFrame for Walk {
+impl NativeFrame for TreeWalk {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         if let Input::Value(value) = input {
             self.at = self.acted(value);
@@ -225,7 +227,7 @@ impl NativeFrame for Walk {
                 At::Node(node) => At::Inside(node),
                 At::Inside(node) => {
                     ctx.charge(1)?;
-                    match Level::open(ctx, node)? {
+                    match WalkLevel::open(ctx, node)? {
                         Ok(mut level) => {
                             let child = level.next();
                             self.levels.push(level);
@@ -264,14 +266,14 @@ impl NativeFrame for Walk {
 pub(crate) struct Once {
     inner: Value,
     outer: Value,
-    level: Option<Level>,
+    level: Option<WalkLevel>,
 }
 
 portable!(Once { inner, outer, level });
 
 /// Calls `inner` for every child of `form`, and `outer` with the collection rebuilt from the results.
 pub(super) fn once(ctx: &mut Ctx<'_>, inner: Value, outer: Value, form: Value) -> Result<Flow> {
-    Ok(match Level::open(ctx, form)? {
+    Ok(match WalkLevel::open(ctx, form)? {
         Ok(level) => Flow::Push(Box::new(Once { inner, outer, level: Some(level) })),
         Err(leaf) => Flow::TailCall(outer, callee::one(leaf)),
     })

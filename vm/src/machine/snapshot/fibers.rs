@@ -7,11 +7,13 @@ use super::{Damage, PartReader, PartWriter, Pinned, Portable, portable};
 use crate::code::Arity;
 use crate::error::Error;
 use crate::machine::call_stack::Frame;
-use crate::machine::fiber::{BodyIndex, Branch, CodeFrame, Fiber, FiberId, Fork, NativeCall, Overlay, Walk};
+use crate::machine::fiber::{
+    BodyIndex, Branch, CodeFrame, EndlessWalk, Fiber, FiberId, Fork, NativeCall, Overlay,
+};
 use crate::machine::host_call::CallId;
 use crate::machine::output::Output;
 use crate::machine::{ForkKind, Library};
-use crate::meter::Held;
+use crate::meter::MemoryCharge;
 use crate::value::{Map, Value};
 use ahash::AHashMap;
 use std::collections::VecDeque;
@@ -236,7 +238,7 @@ fn fork(
     // Branches that have not begun are given up only where one before them has failed.
     let complete = if has_failed { count >= branches.len() } else { count == branches.len() };
     from.check(running > 0 && complete)?;
-    let held = Held::new(count.saturating_mul(Fork::BRANCH_BYTES))?;
+    let held = MemoryCharge::new(count.saturating_mul(Fork::BRANCH_BYTES))?;
     Ok(Fork { number, kind, count, waiting: Vec::new(), branches, running, _held: held })
 }
 
@@ -321,11 +323,11 @@ fn read_stack(
     from.check(height == top as usize)?;
     from.begin("walks");
     let walks = from.count()?;
-    from.hold::<Walk>(walks)?;
+    from.hold::<EndlessWalk>(walks)?;
     for _ in 0..walks {
         let call = read_native(library, from)?;
         from.check(call.frame.kind() == library.parts.walk_kind)?;
-        fiber.walks.push(Walk::new(call)?);
+        fiber.walks.push(EndlessWalk::new(call)?);
     }
     fiber.charge_stacks()?;
     Ok(())

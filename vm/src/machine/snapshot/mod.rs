@@ -158,7 +158,7 @@ pub(crate) mod testing {
 
     use super::*;
     use crate::builtins::library;
-    use crate::graph::{Bounds, Reader, Writer, decode};
+    use crate::graph::{Bounds, WireReader, WireWriter, decode};
     use crate::machine::{Namespace, Restoring};
 
     /// Writes `whole` and reads it back.
@@ -170,12 +170,12 @@ pub(crate) mod testing {
         let mut to = PartWriter::new(&bounds);
         whole.write(&mut to).expect("it can be written");
         let part = to.take_out().into_bytes();
-        let mut table = Writer::new();
+        let mut table = WireWriter::new();
         to.finish().write(&mut table);
         let table = table.into_bytes();
         let origins = Restoring::new([], &mut Namespace::new(library()));
-        let graph = decode(&mut Reader::new(&table), bounds, &origins).expect("it was written");
-        let mut from = PartReader::new(Reader::new(&part), &graph);
+        let graph = decode(&mut WireReader::new(&table), bounds, &origins).expect("it was written");
+        let mut from = PartReader::new(WireReader::new(&part), &graph);
         from.begin("part");
         let read = T::read(&mut from)?;
         from.finish()?;

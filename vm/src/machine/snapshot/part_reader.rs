@@ -2,24 +2,24 @@
 
 use super::Damage;
 use crate::error::Error;
-use crate::graph::{Graph, Reader};
+use crate::graph::{Graph, WireReader};
 use crate::machine::frame::FrameRow;
-use crate::meter::Held;
+use crate::meter::MemoryCharge;
 use crate::value::Value;
 
 /// Reads the parts of a machine, with the values of its graph.
 pub struct PartReader<'a> {
-    reader: Reader<'a>,
+    reader: WireReader<'a>,
     graph: &'a Graph,
     /// The part that is being read, for reports of damage.
     part: &'static str,
     /// Memory of the parts read, as long as reading lasts.
-    held: Held,
+    held: MemoryCharge,
 }
 
 impl<'a> PartReader<'a> {
-    pub(super) fn new(reader: Reader<'a>, graph: &'a Graph) -> PartReader<'a> {
-        PartReader { reader, graph, part: "", held: Held::default() }
+    pub(super) fn new(reader: WireReader<'a>, graph: &'a Graph) -> PartReader<'a> {
+        PartReader { reader, graph, part: "", held: MemoryCharge::default() }
     }
 
     /// Says which part comes next.

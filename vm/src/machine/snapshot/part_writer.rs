@@ -3,7 +3,7 @@
 use super::Pinned;
 use crate::code::{DefInfo, Program};
 use crate::error::Error;
-use crate::graph::{Bounds, Encoded, Encoder, Place, Writer};
+use crate::graph::{Bounds, Encoded, Encoder, GraphRef, WireWriter};
 use crate::value::Value;
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use std::rc::Rc;
 pub struct PartWriter<'b> {
     bounds: &'b Bounds,
     graph: Encoder,
-    out: Writer,
+    out: WireWriter,
     /// The kind of frame that is being written.
     frame: &'static str,
 }
@@ -21,7 +21,7 @@ impl<'b> PartWriter<'b> {
         PartWriter {
             bounds,
             graph: Encoder::new(*bounds).keeping_watches().telling_constants(),
-            out: Writer::new(),
+            out: WireWriter::new(),
             frame: "",
         }
     }
@@ -78,12 +78,12 @@ impl<'b> PartWriter<'b> {
     }
 
     /// Writes a value into the graph only.
-    pub(super) fn place_of(&mut self, value: &Value) -> Result<Place, Pinned> {
+    pub(super) fn place_of(&mut self, value: &Value) -> Result<GraphRef, Pinned> {
         Ok(self.graph.value(value)?)
     }
 
     /// Writes the documentation of a definition into the graph only.
-    pub(super) fn place_of_info(&mut self, info: &Rc<DefInfo>) -> Result<Place, Pinned> {
+    pub(super) fn place_of_info(&mut self, info: &Rc<DefInfo>) -> Result<GraphRef, Pinned> {
         Ok(self.graph.info(info)?)
     }
 
@@ -109,7 +109,7 @@ impl<'b> PartWriter<'b> {
     }
 
     /// The bytes written besides values since the last time.
-    pub(super) fn take_out(&mut self) -> Writer {
+    pub(super) fn take_out(&mut self) -> WireWriter {
         std::mem::take(&mut self.out)
     }
 

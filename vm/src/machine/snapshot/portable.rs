@@ -492,7 +492,7 @@ impl<T: Portable> Portable for Result<T, Error> {
     }
 }
 
-impl Portable for meter::Held {
+impl Portable for meter::MemoryCharge {
     fn layout(out: &mut String) {
         out.push_str("held,");
     }
@@ -501,8 +501,8 @@ impl Portable for meter::Held {
         to.uint(self.bytes() as u64)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<meter::Held, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<meter::MemoryCharge, Damage> {
         let bytes = usize::read(from)?;
-        Ok(meter::Held::new(bytes)?)
+        Ok(meter::MemoryCharge::new(bytes)?)
     }
 }

@@ -4,12 +4,12 @@ use super::fibers::{Fibers, read_fibers};
 use super::{CodeDigest, Damage, MAGIC, MOST_PROGRAMS, PartReader, Portable, VERSION, WORK, build};
 use crate::code::Program;
 use crate::error::{Error, Reason, Result as Outcome};
-use crate::graph::{Bounds, Graph, Reader, decode_marked};
+use crate::graph::{Bounds, Graph, WireReader, decode_marked};
 use crate::machine::call_stack::Frame;
 use crate::machine::env::Env;
 use crate::machine::fiber::Overlay;
 use crate::machine::{Binding, Library, Limits, MAX_REQUEST_BYTES, Machine, Namespace, Restoring};
-use crate::meter::{self, Account, Deadline, Held, Reservation};
+use crate::meter::{self, Account, Deadline, MemoryCharge, Reservation};
 use crate::value::{Layouts, Missed, PaidPatterns, ReplyWatch, replace_missed};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -91,7 +91,7 @@ impl Machine {
             deadline,
             bounds,
         } = setup;
-        let mut reader = Reader::new(bytes);
+        let mut reader = WireReader::new(bytes);
         if reader.raw(MAGIC.len())? != MAGIC {
             return Err(Damage::Invalid("head"));
         }
@@ -179,7 +179,7 @@ impl Machine {
 }
 
 fn read_front(
-    reader: &mut Reader<'_>,
+    reader: &mut WireReader<'_>,
     library: &'static Library,
     compile: &mut dyn FnMut(&str) -> Outcome<Rc<Program>>,
     digest: &dyn Fn(&Program) -> Outcome<CodeDigest>,
@@ -213,7 +213,7 @@ fn read_front(
         programs.push(program);
     }
     // Nobody charges for names, so that they are refused where they alone would take too much.
-    let counted = |reader: &mut Reader<'_>| {
+    let counted = |reader: &mut WireReader<'_>| {
         let count = reader.count()?;
         let fits = count as u64 <= most_bytes / NAME_BYTES;
         if fits { Ok(count) } else { Err(Damage::Refused(Error::memory(most_bytes))) }
@@ -254,7 +254,7 @@ struct Back {
 }
 
 fn read_back(
-    reader: &mut Reader<'_>,
+    reader: &mut WireReader<'_>,
     front: Front,
     most: Limits,
     most_granted: u64,
@@ -296,7 +296,7 @@ fn read_back(
     let host = reader.bytes()?.to_vec();
     reader.clone().finish("end")?;
 
-    let mut from = PartReader::new(Reader::new(machine), &graph);
+    let mut from = PartReader::new(WireReader::new(machine), &graph);
     from.begin("surroundings");
     let context = Portable::read(&mut from)?;
     let history = [from.value()?, from.value()?, from.value()?];
@@ -366,7 +366,7 @@ fn read_back(
     })
 }
 
-fn read_binding(reader: &mut Reader<'_>, graph: &Graph) -> Result<Option<Binding>, Damage> {
+fn read_binding(reader: &mut WireReader<'_>, graph: &Graph) -> Result<Option<Binding>, Damage> {
     Ok(match reader.byte()? {
         0 => None,
         told @ (1 | 2) => {
@@ -379,9 +379,13 @@ fn read_binding(reader: &mut Reader<'_>, graph: &Graph) -> Result<Option<Binding
 }
 
 /// The branches' own definitions.
-fn read_overlays(reader: &mut Reader<'_>, graph: &Graph, names: usize) -> Result<Vec<Rc<Overlay>>, Damage> {
+fn read_overlays(
+    reader: &mut WireReader<'_>,
+    graph: &Graph,
+    names: usize,
+) -> Result<Vec<Rc<Overlay>>, Damage> {
     let mut overlays = Vec::new();
-    let (mut entries, mut held) = (0_usize, Held::default());
+    let (mut entries, mut held) = (0_usize, MemoryCharge::default());
     for _ in 0..reader.count()? {
         let mut overlay = Overlay::new();
         let mut before = None;

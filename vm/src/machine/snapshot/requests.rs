@@ -3,7 +3,7 @@
 //! A machine does not keep its requests: the host has taken them. So the host writes them, into its addition to the snapshot.
 
 use super::Damage;
-use crate::graph::{Reader, Writer};
+use crate::graph::{WireReader, WireWriter};
 use crate::json;
 use crate::machine::{
     BadArguments, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS, ToolArguments, UpstreamCall,
@@ -17,7 +17,7 @@ const DAMAGE: Damage = Damage::Invalid("pending call");
 
 impl HostRequest {
     /// Writes it.
-    pub fn write(&self, to: &mut Writer) {
+    pub fn write(&self, to: &mut WireWriter) {
         match self {
             HostRequest::Tool { name, arguments } => {
                 to.byte(0);
@@ -64,7 +64,7 @@ impl HostRequest {
     ///
     /// # Errors
     /// The bytes are none of a request, or the account that is installed is at its limits.
-    pub fn read(from: &mut Reader<'_>) -> Result<HostRequest, Damage> {
+    pub fn read(from: &mut WireReader<'_>) -> Result<HostRequest, Damage> {
         Ok(match from.byte()? {
             0 => HostRequest::Tool { name: from.text()?.to_owned(), arguments: object(from.bytes()?)? },
             1 => {
@@ -124,7 +124,7 @@ impl HostRequest {
 /// A name, or the literal in its place.
 impl UpstreamCall {
     /// Writes it as the request that it is.
-    pub fn write(&self, to: &mut Writer) {
+    pub fn write(&self, to: &mut WireWriter) {
         let UpstreamCall { server, tool, arguments, by_pages } = self;
         to.byte(1);
         write_name(server, to);
@@ -157,20 +157,20 @@ impl UpstreamCall {
     }
 }
 
-fn write_name(name: &Result<String, String>, to: &mut Writer) {
+fn write_name(name: &Result<String, String>, to: &mut WireWriter) {
     let (Ok(text) | Err(text)) = name;
     to.byte(u8::from(name.is_ok()));
     to.text(text);
 }
 
-fn read_name(from: &mut Reader<'_>) -> Result<Result<String, String>, Damage> {
+fn read_name(from: &mut WireReader<'_>) -> Result<Result<String, String>, Damage> {
     let is_name = from.flag()?;
     let text = from.text()?.to_owned();
     Ok(if is_name { Ok(text) } else { Err(text) })
 }
 
 /// A number of bytes that are not here.
-fn size(from: &mut Reader<'_>) -> Result<usize, Damage> {
+fn size(from: &mut WireReader<'_>) -> Result<usize, Damage> {
     usize::try_from(from.unsigned()?).map_err(|_| DAMAGE)
 }
 
@@ -182,7 +182,7 @@ fn object(json: &[u8]) -> Result<Vec<u8>, Damage> {
     }
 }
 
-fn read_arguments(from: &mut Reader<'_>) -> Result<ToolArguments, Damage> {
+fn read_arguments(from: &mut WireReader<'_>) -> Result<ToolArguments, Damage> {
     let json = object(from.bytes()?)?;
     let mut hyphenated = Vec::new();
     let mut before = 0;
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn written(request: &HostRequest) -> Vec<u8> {
-        let mut to = Writer::new();
+        let mut to = WireWriter::new();
         request.write(&mut to);
         to.into_bytes()
     }
@@ -259,7 +259,7 @@ mod tests {
     fn requests_come_back() {
         for request in requests() {
             let bytes = written(&request);
-            let mut from = Reader::new(&bytes);
+            let mut from = WireReader::new(&bytes);
             let read = HostRequest::read(&mut from).expect("it was written");
             assert_eq!((format!("{read:?}"), from.left()), (format!("{request:?}"), 0));
         }
@@ -270,14 +270,14 @@ mod tests {
         for request in requests() {
             let bytes = written(&request);
             for len in 0..bytes.len() {
-                assert!(HostRequest::read(&mut Reader::new(&bytes[..len])).is_err(), "{request:?}");
+                assert!(HostRequest::read(&mut WireReader::new(&bytes[..len])).is_err(), "{request:?}");
             }
             for at in 0..bytes.len() {
                 for value in 0..=u8::MAX {
                     let mut damaged = bytes.clone();
                     damaged[at] = value;
                     let Ok(HostRequest::Upstream(UpstreamCall { arguments: Ok(read), .. })) =
-                        HostRequest::read(&mut Reader::new(&damaged))
+                        HostRequest::read(&mut WireReader::new(&damaged))
                     else {
                         continue;
                     };
@@ -292,7 +292,7 @@ mod tests {
     fn every_form_of_discovery_and_every_feature_is_known() {
         for form in FORMS {
             let request = HostRequest::Discovery { form, arguments: b"[]".to_vec(), shown: Vec::new() };
-            assert!(HostRequest::read(&mut Reader::new(&written(&request))).is_ok(), "{form}");
+            assert!(HostRequest::read(&mut WireReader::new(&written(&request))).is_ok(), "{form}");
         }
         assert_eq!(Feature::PromptComplete as usize + 1, Feature::ALL.len(), "the last one is known");
     }

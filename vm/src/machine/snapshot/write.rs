@@ -4,7 +4,7 @@ use super::fibers::write_fibers;
 use super::{CodeDigest, MAGIC, MOST_PROGRAMS, PartWriter, Pinned, Portable, VERSION, WORK, build};
 use crate::code::{Op, Program};
 use crate::error::Result as Outcome;
-use crate::graph::{self, Bounds, Encoded, Place, Writer};
+use crate::graph::{self, Bounds, Encoded, GraphRef, WireWriter};
 use crate::machine::fiber::Fiber;
 use crate::machine::{Binding, Library, Machine, Namespace, ROOT, Restoring};
 use crate::meter::{self, Account};
@@ -85,7 +85,7 @@ impl Machine {
         env.context.write(&mut to)?;
         env.history.iter().try_for_each(|value| value.write(&mut to))?;
         env.budget.write(&mut to)?;
-        let mut names = Names::of(self);
+        let mut names = SnapshotNames::of(self);
         names.list_shadowing(&mut to)?;
         names.list_mentioned(&mut to)?;
         names.write_former(&mut to)?;
@@ -132,7 +132,7 @@ impl Machine {
         if encoded.programs.len() > MOST_PROGRAMS {
             return Err(Pinned::TooLarge("programs"));
         }
-        let mut out = Writer::new();
+        let mut out = WireWriter::new();
         out.raw(MAGIC);
         out.raw(&VERSION.to_le_bytes());
         out.raw(&build(self.env.namespace.library()));
@@ -166,7 +166,7 @@ impl Machine {
         if encoded.table_bytes() as u64 * BYTES_OF_A_BYTE <= limit {
             return Ok(());
         }
-        let mut bytes = Writer::new();
+        let mut bytes = WireWriter::new();
         encoded.write(&mut bytes);
         let bytes = bytes.into_bytes();
         // The values are linked to a namespace that nobody sees.
@@ -176,7 +176,7 @@ impl Machine {
         let stacks: i64 = self.fibers.iter().flatten().map(|fiber| fiber.charged() as i64).sum();
         let before = meter::live();
         let (values, of_granted) =
-            graph::decode_marked(&mut graph::Reader::new(&bytes), bounds, &origins, granted).map_err(
+            graph::decode_marked(&mut graph::WireReader::new(&bytes), bounds, &origins, granted).map_err(
                 |unread| match unread {
                     graph::Unread::Invalid(_) => Pinned::Memory,
                     graph::Unread::Refused(error) => Pinned::Refused(error),
@@ -192,7 +192,7 @@ impl Machine {
 fn write_sources(
     programs: &[Rc<Program>],
     setup: &SnapshotSetup<'_>,
-    out: &mut Writer,
+    out: &mut WireWriter,
 ) -> Result<(), Pinned> {
     out.count(programs.len());
     for (number, program) in programs.iter().enumerate() {
@@ -206,7 +206,7 @@ fn write_sources(
     Ok(())
 }
 
-fn write_watches(watches: &[Rc<ReplyWatch>], out: &mut Writer) {
+fn write_watches(watches: &[Rc<ReplyWatch>], out: &mut WireWriter) {
     out.count(watches.len());
     for watch in watches {
         out.byte(u8::from(watch.looked_at()));
@@ -231,10 +231,10 @@ fn write_paid(account: &Account, to: &mut PartWriter<'_>) -> Result<(), Pinned> 
 }
 
 /// The places of a binding's value and of its documentation.
-type BindingPlaces = (Place, Option<Place>);
+type BindingPlaces = (GraphRef, Option<GraphRef>);
 
 /// The names that the restored machine will have: those that its programs mention, and those that hide a builtin.
-struct Names<'m> {
+struct SnapshotNames<'m> {
     namespace: &'m Namespace,
     /// Bindings of names before the program defined them.
     former: BTreeMap<u32, Option<&'m Binding>>,
@@ -247,19 +247,19 @@ struct Names<'m> {
 }
 
 /// The names in the order of their slots.
-struct Listed {
+struct NameList {
     slots: Vec<(u32, Option<BindingPlaces>)>,
     former: Vec<(u32, Option<BindingPlaces>)>,
 }
 
-impl<'m> Names<'m> {
-    fn of(machine: &'m Machine) -> Names<'m> {
+impl<'m> SnapshotNames<'m> {
+    fn of(machine: &'m Machine) -> SnapshotNames<'m> {
         let mut former = BTreeMap::new();
         for (slot, binding) in &machine.env.undo {
             // The first one holds what was there before the program.
             former.entry(*slot).or_insert(binding.as_ref());
         }
-        Names {
+        SnapshotNames {
             namespace: &machine.env.namespace,
             former,
             former_places: BTreeMap::new(),
@@ -282,7 +282,7 @@ impl<'m> Names<'m> {
         }
         self.listed.insert(slot, None);
         if let Some(binding) = self.namespace.binding(slot) {
-            let places = Names::place(binding, to)?;
+            let places = SnapshotNames::place(binding, to)?;
             self.listed.insert(slot, Some(places));
         }
         Ok(())
@@ -324,7 +324,7 @@ impl<'m> Names<'m> {
     /// Writes the bindings of names before the program defined them.
     fn write_former(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
         for (slot, binding) in &self.former {
-            let places = binding.map(|binding| Names::place(binding, to)).transpose()?;
+            let places = binding.map(|binding| SnapshotNames::place(binding, to)).transpose()?;
             self.former_places.insert(*slot, places);
         }
         Ok(())
@@ -335,24 +335,24 @@ impl<'m> Names<'m> {
         let slots: Vec<u32> = self.former.keys().copied().collect();
         for slot in slots {
             let binding = self.namespace.binding(slot);
-            let places = binding.map(|binding| Names::place(binding, to)).transpose()?;
+            let places = binding.map(|binding| SnapshotNames::place(binding, to)).transpose()?;
             self.listed.insert(slot, places);
         }
         Ok(())
     }
 
     /// The names by slot, and the slots that they will have.
-    fn finish(self) -> (Listed, AHashMap<u32, u32>) {
+    fn finish(self) -> (NameList, AHashMap<u32, u32>) {
         let slots: Vec<(u32, Option<BindingPlaces>)> = self.listed.into_iter().collect();
         let renumbered: AHashMap<u32, u32> = (0..).zip(&slots).map(|(new, (slot, _))| (*slot, new)).collect();
         let former =
             self.former_places.into_iter().map(|(slot, places)| (renumbered[&slot], places)).collect();
-        (Listed { slots, former }, renumbered)
+        (NameList { slots, former }, renumbered)
     }
 }
 
-impl Listed {
-    fn write_names(&self, machine: &Machine, out: &mut Writer) {
+impl NameList {
+    fn write_names(&self, machine: &Machine, out: &mut WireWriter) {
         out.count(self.slots.len());
         for (slot, _) in &self.slots {
             out.text(machine.env.namespace.name(*slot));
@@ -360,7 +360,7 @@ impl Listed {
     }
 
     /// The bindings of the names, how many of them existed before the program, and the bindings to restore if it fails.
-    fn write_bindings(&self, slots_before: usize, out: &mut Writer) {
+    fn write_bindings(&self, slots_before: usize, out: &mut WireWriter) {
         for (_, places) in &self.slots {
             write_binding(*places, out);
         }
@@ -374,7 +374,7 @@ impl Listed {
 }
 
 /// 0: none; 1: a value; 2: a value with documentation.
-fn write_binding(places: Option<BindingPlaces>, out: &mut Writer) {
+fn write_binding(places: Option<BindingPlaces>, out: &mut WireWriter) {
     match places {
         None => out.byte(0),
         Some((value, None)) => {

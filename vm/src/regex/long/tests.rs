@@ -1,5 +1,5 @@
-use super::super::bounds::{Bound, Bounds, Walk};
-use super::super::linear::{Found, Groups, Linear, Variant};
+use super::super::bounds::{Bounds, FirstMatch, TextWalk};
+use super::super::linear::{Groups, Linear, SearchResult, Variant};
 use super::super::parser::parse;
 use super::follow_all;
 use crate::meter::{self, Account, Pauses, Resumed, pausing};
@@ -54,17 +54,17 @@ impl Engines {
         let (mut forward, mut reverse) = (bounds.forward().create_cache(), bounds.reverse().create_cache());
         for from in places {
             let wanted = match self.linear.find(automaton, &mut cache, text, from) {
-                Found::No => None,
-                Found::Match(groups) => Some(groups),
+                SearchResult::No => None,
+                SearchResult::Match(groups) => Some(groups),
                 // What the other engine decides is no matter of these.
-                Found::Unsure => continue,
+                SearchResult::Unsure => continue,
             };
-            let mut walk = Walk { text, block: 3, pause: || Ok::<(), Infallible>(()) };
+            let mut walk = TextWalk { text, block: 3, pause: || Ok::<(), Infallible>(()) };
             let Ok(bound) = bounds.find((&mut forward, &mut reverse), &mut walk, from);
             let by_bounds = match bound {
-                Bound::No => Some([None, None]),
-                Bound::Unsure => None,
-                Bound::Match(start, end) => Some([
+                FirstMatch::No => Some([None, None]),
+                FirstMatch::Unsure => None,
+                FirstMatch::Match(start, end) => Some([
                     self.linear.groups_of(automaton, &mut cache, text, (start, end)),
                     self.follow(Variant::Find, text, start..end, true),
                 ]),
@@ -87,19 +87,19 @@ impl Engines {
         }
         let Some(automaton) = self.linear.automaton(Variant::Whole) else { return };
         let wanted = match self.linear.matches(automaton, &mut automaton.create_cache(), text) {
-            Found::Match(groups) => Some(groups),
+            SearchResult::Match(groups) => Some(groups),
             _ => None,
         };
         let bounds = self.bounds(Variant::Whole);
-        let mut walk = Walk { text, block: 3, pause: || Ok::<(), Infallible>(()) };
+        let mut walk = TextWalk { text, block: 3, pause: || Ok::<(), Infallible>(()) };
         let Ok(bound) = bounds.matches(&mut bounds.forward().create_cache(), &mut walk);
         match bound {
-            Bound::No => assert_eq!(wanted, None, "{source} is {text:?}"),
-            Bound::Match(..) => {
+            FirstMatch::No => assert_eq!(wanted, None, "{source} is {text:?}"),
+            FirstMatch::Match(..) => {
                 let whole = wanted.as_ref().and_then(|groups| groups[0]);
-                assert_eq!(bound, Bound::Match(0, whole.expect("a match").1), "{source} is {text:?}");
+                assert_eq!(bound, FirstMatch::Match(0, whole.expect("a match").1), "{source} is {text:?}");
             }
-            Bound::Unsure => assert!(!text.is_ascii()),
+            FirstMatch::Unsure => assert!(!text.is_ascii()),
         }
         assert_eq!(self.follow(Variant::Whole, text, 0..text.len(), true), wanted, "{source} is {text:?}");
     }

@@ -1,6 +1,6 @@
 //! A hash that agrees with identity.
 
-use super::memory::{Known, LONG, Stack, identity};
+use super::memory::{AllocationFacts, LONG, Stack, identity};
 use super::{Rank, rank, traversal::temporal_key};
 use crate::meter;
 use crate::value::{Cursor, MapIter, Value};
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 pub fn hash(value: &Value) -> u64 {
     let mut hasher = hasher();
     match write(value, &mut hasher) {
-        Some(level) => collection(Open { level, hasher, address: 0 }),
+        Some(level) => collection(HashFrame { level, hasher, address: 0 }),
         None => hasher.finish(),
     }
 }
@@ -25,19 +25,19 @@ fn hasher() -> AHasher {
 }
 
 /// A collection whose elements are being added to its hash.
-struct Open {
-    level: Level,
+struct HashFrame {
+    level: HashLevel,
     hasher: AHasher,
     address: usize,
 }
 
 /// The hash of a collection, with everything in it.
 #[inline(never)]
-fn collection(outer: Open) -> u64 {
+fn collection(outer: HashFrame) -> u64 {
     let mut top = outer;
     let mut levels = Stack::new();
     let mut looks = 0_u32;
-    let mut known: Option<Known<u64>> = None;
+    let mut known: Option<AllocationFacts<u64>> = None;
     loop {
         meter::work(1);
         if meter::exhausted() {
@@ -69,22 +69,22 @@ fn collection(outer: Open) -> u64 {
         }
         let mut hasher = hasher();
         if let Some(level) = write(&item, &mut hasher) {
-            levels.push(std::mem::replace(&mut top, Open { level, hasher, address }));
+            levels.push(std::mem::replace(&mut top, HashFrame { level, hasher, address }));
         }
     }
 }
 
-pub(super) enum Level {
+pub(super) enum HashLevel {
     Values(Cursor),
     /// With the value of the key that came last.
     Entries(MapIter, Option<Value>),
 }
 
-impl Level {
+impl HashLevel {
     pub(super) fn next(&mut self) -> Option<Value> {
         match self {
-            Level::Values(cursor) => cursor.advance(),
-            Level::Entries(entries, pending) => pending.take().or_else(|| {
+            HashLevel::Values(cursor) => cursor.advance(),
+            HashLevel::Entries(entries, pending) => pending.take().or_else(|| {
                 let (key, value) = entries.next()?;
                 *pending = Some(value);
                 Some(key)
@@ -95,7 +95,7 @@ impl Level {
 
 /// Adds the scalar part of `value` to the hash and returns the part to enter.
 #[inline]
-fn write(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
+fn write(value: &Value, hasher: &mut impl Hasher) -> Option<HashLevel> {
     // What most keys are is told apart well enough by what is written of it.
     match value {
         Value::Int(n) => hasher.write_i64(*n),
@@ -109,7 +109,7 @@ fn write(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
     None
 }
 
-fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
+fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<HashLevel> {
     hasher.write_u8(rank(value) as u8);
     match value {
         Value::Int(_) | Value::Str(_) | Value::Keyword(_) => unreachable!("written above"),
@@ -137,15 +137,15 @@ fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
         Value::Cursor(_) => {}
         Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => {
             vector.len().hash(hasher);
-            return Some(Level::Values(Cursor::Vector(vector.iter())));
+            return Some(HashLevel::Values(Cursor::Vector(vector.iter())));
         }
         Value::Set(set) => {
             set.len().hash(hasher);
-            return Some(Level::Values(Cursor::Set(set.clone().into_iter())));
+            return Some(HashLevel::Values(Cursor::Set(set.clone().into_iter())));
         }
         Value::Map(map) => {
             map.len().hash(hasher);
-            return Some(Level::Entries(map.clone().into_iter(), None));
+            return Some(HashLevel::Entries(map.clone().into_iter(), None));
         }
     }
     debug_assert!(rank(value) != Rank::Vector);

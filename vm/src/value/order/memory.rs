@@ -31,18 +31,18 @@ pub(super) fn identity(value: &Value) -> Option<usize> {
 }
 
 /// Known facts about allocations; charged to the program that walks.
-pub(super) struct Known<T> {
+pub(super) struct AllocationFacts<T> {
     by_address: AHashMap<usize, T>,
     charged: usize,
 }
 
-impl<T> Default for Known<T> {
-    fn default() -> Known<T> {
-        Known { by_address: AHashMap::new(), charged: 0 }
+impl<T> Default for AllocationFacts<T> {
+    fn default() -> AllocationFacts<T> {
+        AllocationFacts { by_address: AHashMap::new(), charged: 0 }
     }
 }
 
-impl<T: Copy> Known<T> {
+impl<T: Copy> AllocationFacts<T> {
     pub(super) fn get(&self, address: usize) -> Option<T> {
         self.by_address.get(&address).copied()
     }
@@ -60,7 +60,7 @@ impl<T: Copy> Known<T> {
     }
 }
 
-impl<T> Drop for Known<T> {
+impl<T> Drop for AllocationFacts<T> {
     fn drop(&mut self) {
         meter::credit_memory(self.charged);
     }
@@ -73,7 +73,7 @@ impl<T> Drop for Known<T> {
 #[derive(Default)]
 pub(super) struct Paired {
     /// Each collection with another one of its class, nearer to the one that stands for all.
-    toward: Known<usize>,
+    toward: AllocationFacts<usize>,
 }
 
 impl Paired {

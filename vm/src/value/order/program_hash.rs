@@ -1,7 +1,7 @@
 //! The hashes that programs see: `hash` of Clojure and `hashCode` of Java, the same in every process.
 
-use super::hash::Level;
-use super::memory::{Known, LONG, Stack, identity};
+use super::hash::HashLevel;
+use super::memory::{AllocationFacts, LONG, Stack, identity};
 use crate::meter;
 use crate::value::{Cursor, Value, parts_of_name};
 use num_bigint::{BigInt, Sign};
@@ -21,7 +21,7 @@ pub(crate) enum Hashing {
 /// The value itself or the one in it that has no hash: a function, a pattern, a date and their like.
 pub(crate) fn program_hash(value: &Value, hashing: Hashing) -> Result<i32, Value> {
     match enter(value) {
-        Some((level, ordered)) => collection(Open::new(level, ordered, 0), hashing),
+        Some((level, ordered)) => collection(ProgramHashFrame::new(level, ordered, 0), hashing),
         None => scalar(value, hashing),
     }
 }
@@ -31,12 +31,12 @@ pub(crate) fn program_hash(value: &Value, hashing: Hashing) -> Result<i32, Value
 /// # Errors
 /// As [`program_hash`].
 pub(crate) fn hash_of_elements(elements: Cursor, ordered: bool) -> Result<i32, Value> {
-    collection(Open::new(Level::Values(elements), ordered, 0), Hashing::Clojure)
+    collection(ProgramHashFrame::new(HashLevel::Values(elements), ordered, 0), Hashing::Clojure)
 }
 
 /// A collection whose elements are being added to its hash.
-struct Open {
-    level: Level,
+struct ProgramHashFrame {
+    level: HashLevel,
     ordered: bool,
     address: usize,
     /// The sum so far.
@@ -47,20 +47,20 @@ struct Open {
     key: i32,
 }
 
-impl Open {
-    fn new(level: Level, ordered: bool, address: usize) -> Open {
-        Open { level, ordered, address, sum: i32::from(ordered), count: 0, key: 0 }
+impl ProgramHashFrame {
+    fn new(level: HashLevel, ordered: bool, address: usize) -> ProgramHashFrame {
+        ProgramHashFrame { level, ordered, address, sum: i32::from(ordered), count: 0, key: 0 }
     }
 
     fn add(&mut self, hash: i32, hashing: Hashing) {
         let hash = match &self.level {
-            Level::Entries(_, Some(_)) => {
+            HashLevel::Entries(_, Some(_)) => {
                 self.key = hash;
                 return;
             }
-            Level::Entries(_, None) if hashing == Hashing::Java => self.key ^ hash,
-            Level::Entries(_, None) => mix_collection(chained(chained(1, self.key), hash), 2),
-            Level::Values(_) => hash,
+            HashLevel::Entries(_, None) if hashing == Hashing::Java => self.key ^ hash,
+            HashLevel::Entries(_, None) => mix_collection(chained(chained(1, self.key), hash), 2),
+            HashLevel::Values(_) => hash,
         };
         self.sum = if self.ordered { chained(self.sum, hash) } else { self.sum.wrapping_add(hash) };
         self.count = self.count.wrapping_add(1);
@@ -79,23 +79,23 @@ fn chained(hash: i32, next: i32) -> i32 {
 }
 
 /// The part to enter, and whether its order counts.
-fn enter(value: &Value) -> Option<(Level, bool)> {
+fn enter(value: &Value) -> Option<(HashLevel, bool)> {
     Some(match value {
         Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
-            (Level::Values(Cursor::Vector(items.iter())), true)
+            (HashLevel::Values(Cursor::Vector(items.iter())), true)
         }
-        Value::Set(set) => (Level::Values(Cursor::Set(set.clone().into_iter())), false),
-        Value::Map(map) => (Level::Entries(map.clone().into_iter(), None), false),
+        Value::Set(set) => (HashLevel::Values(Cursor::Set(set.clone().into_iter())), false),
+        Value::Map(map) => (HashLevel::Entries(map.clone().into_iter(), None), false),
         _ => return None,
     })
 }
 
 /// Walks as [`hash`](super::hash) does.
-fn collection(outer: Open, hashing: Hashing) -> Result<i32, Value> {
+fn collection(outer: ProgramHashFrame, hashing: Hashing) -> Result<i32, Value> {
     let mut top = outer;
     let mut levels = Stack::new();
     let mut looks = 0_u32;
-    let mut known: Option<Known<i32>> = None;
+    let mut known: Option<AllocationFacts<i32>> = None;
     loop {
         meter::work(1);
         if meter::exhausted() {
@@ -122,7 +122,7 @@ fn collection(outer: Open, hashing: Hashing) -> Result<i32, Value> {
             top.add(hash, hashing);
             continue;
         }
-        levels.push(std::mem::replace(&mut top, Open::new(level, ordered, address)));
+        levels.push(std::mem::replace(&mut top, ProgramHashFrame::new(level, ordered, address)));
     }
 }
 

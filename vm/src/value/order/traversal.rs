@@ -33,11 +33,11 @@ impl Mode {
 /// The result of comparing two values without entering them.
 enum Look {
     Decided(Ordering),
-    Enter(Level),
+    Enter(PairLevel),
 }
 
 /// A pair of collections that is being compared.
-enum Level {
+enum PairLevel {
     /// Of the same length.
     Vectors(VectorIter, VectorIter, Mode),
     /// Of the same size. All keys come first, then all values.
@@ -106,19 +106,19 @@ pub(super) fn order(a: &Value, b: &Value, mode: Mode) -> Ordering {
     }
 }
 
-impl Level {
+impl PairLevel {
     /// The next pair to compare, or how the level ends when all pairs were equal.
     fn advance(&mut self) -> Result<(Value, Value, Mode), Ordering> {
         match self {
-            Level::Vectors(a, b, mode) => pair(a.next(), b.next(), *mode),
-            Level::Sets(a, b) => pair(a.next(), b.next(), Mode::KEYS),
-            Level::Captures(a, b, mode) => pair(a.next(), b.next(), *mode),
-            Level::Combinators(a, b, at, mode) => {
+            PairLevel::Vectors(a, b, mode) => pair(a.next(), b.next(), *mode),
+            PairLevel::Sets(a, b) => pair(a.next(), b.next(), Mode::KEYS),
+            PairLevel::Captures(a, b, mode) => pair(a.next(), b.next(), *mode),
+            PairLevel::Combinators(a, b, at, mode) => {
                 let parts = (a.parts.get(*at).cloned(), b.parts.get(*at).cloned());
                 *at += 1;
                 pair(parts.0, parts.1, *mode)
             }
-            Level::Maps { a, b, keys, mode } => {
+            PairLevel::Maps { a, b, keys, mode } => {
                 if *keys {
                     if let (Some((x, _)), Some((y, _))) = (a.next(), b.next()) {
                         return Ok((x, y, Mode::KEYS));
@@ -135,11 +135,11 @@ impl Level {
     /// Whether nothing is left to be decided here.
     fn is_done(&self) -> bool {
         match self {
-            Level::Vectors(a, b, _) => a.len() == 0 && b.len() == 0,
-            Level::Maps { a, keys, .. } => !keys && a.len() == 0,
-            Level::Sets(a, ..) => a.len() == 0,
-            Level::Captures(a, b, _) => a.len() == 0 && b.len() == 0,
-            Level::Combinators(a, b, at, _) => *at >= a.parts.len() && *at >= b.parts.len(),
+            PairLevel::Vectors(a, b, _) => a.len() == 0 && b.len() == 0,
+            PairLevel::Maps { a, keys, .. } => !keys && a.len() == 0,
+            PairLevel::Sets(a, ..) => a.len() == 0,
+            PairLevel::Captures(a, b, _) => a.len() == 0 && b.len() == 0,
+            PairLevel::Combinators(a, b, at, _) => *at >= a.parts.len() && *at >= b.parts.len(),
         }
     }
 }
@@ -174,7 +174,7 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
             } else if x.len() != y.len() {
                 x.len().cmp(&y.len())
             } else {
-                return Look::Enter(Level::Vectors(x.iter(), y.iter(), mode.inside()));
+                return Look::Enter(PairLevel::Vectors(x.iter(), y.iter(), mode.inside()));
             }
         }
         (Value::Map(x), Value::Map(y)) => {
@@ -184,7 +184,7 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
                 x.len().cmp(&y.len())
             } else {
                 let (a, b) = (x.clone().into_iter(), y.clone().into_iter());
-                return Look::Enter(Level::Maps { a, b, keys: !x.same_keys(y), mode: mode.inside() });
+                return Look::Enter(PairLevel::Maps { a, b, keys: !x.same_keys(y), mode: mode.inside() });
             }
         }
         (Value::Set(x), Value::Set(y)) => {
@@ -194,7 +194,7 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
                 x.len().cmp(&y.len())
             } else {
                 let (a, b) = (x.clone().into_iter(), y.clone().into_iter());
-                return Look::Enter(Level::Sets(a, b));
+                return Look::Enter(PairLevel::Sets(a, b));
             }
         }
         (Value::Temporal(x), Value::Temporal(y)) => {
@@ -207,10 +207,10 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
             _ => match functions::compare(a, b) {
                 Opaque::Decided(order) => order,
                 Opaque::Captures(x, y) => {
-                    return Look::Enter(Level::Captures(x.into_iter(), y.into_iter(), mode.inside()));
+                    return Look::Enter(PairLevel::Captures(x.into_iter(), y.into_iter(), mode.inside()));
                 }
                 Opaque::Combinators(x, y) => {
-                    return Look::Enter(Level::Combinators(x, y, 0, mode.inside()));
+                    return Look::Enter(PairLevel::Combinators(x, y, 0, mode.inside()));
                 }
             },
         },

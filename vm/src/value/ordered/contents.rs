@@ -12,13 +12,13 @@ pub(crate) enum Contents<'a, V> {
     /// As a small one; who reads it is noted.
     Watched(&'a Rc<Shape>, &'a [V], &'a Rc<ReplyWatch>),
     /// A row of a reply: some of its fields may be text still.
-    Row(&'a Rc<Shape>, Vec<Field>),
+    Row(&'a Rc<Shape>, Vec<RowField>),
     /// More keys than a shape has, or fewer that were more once.
     Tree,
 }
 
 /// A field of a row.
-pub(crate) enum Field {
+pub(crate) enum RowField {
     /// It has been read: the row holds this value.
     Read(Value),
     /// It is still text: this is the value it would be, without another owner.

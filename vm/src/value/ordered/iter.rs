@@ -83,7 +83,7 @@ impl<V: EntryValue> ExactSizeIterator for Iter<'_, V> {}
 
 /// Iterates cloned entries of its map or set.
 #[derive(Clone)]
-pub(in crate::value) struct Held<V: EntryValue> {
+pub(in crate::value) struct OwnedEntries<V: EntryValue> {
     ordered: Ordered<V>,
     next: usize,
     end: usize,
@@ -91,11 +91,11 @@ pub(in crate::value) struct Held<V: EntryValue> {
     leaf: Option<(Rc<Leaf<V>>, usize)>,
 }
 
-impl<V: EntryValue> Held<V> {
+impl<V: EntryValue> OwnedEntries<V> {
     #[inline]
-    pub(super) fn new(ordered: Ordered<V>) -> Held<V> {
+    pub(super) fn new(ordered: Ordered<V>) -> OwnedEntries<V> {
         let end = ordered.len();
-        Held { ordered, next: 0, end, leaf: None }
+        OwnedEntries { ordered, next: 0, end, leaf: None }
     }
 
     /// The iterated map or set, and how many of its entries have been taken from the front.
@@ -105,11 +105,11 @@ impl<V: EntryValue> Held<V> {
 
     /// Begins again.
     pub(in crate::value) fn restart(&mut self) {
-        *self = Held::new(self.ordered.clone());
+        *self = OwnedEntries::new(self.ordered.clone());
     }
 }
 
-impl<V: EntryValue> Iterator for Held<V> {
+impl<V: EntryValue> Iterator for OwnedEntries<V> {
     type Item = (Value, V);
 
     #[inline]
@@ -154,7 +154,7 @@ impl<V: EntryValue> Iterator for Held<V> {
     }
 }
 
-impl<V: EntryValue> DoubleEndedIterator for Held<V> {
+impl<V: EntryValue> DoubleEndedIterator for OwnedEntries<V> {
     fn next_back(&mut self) -> Option<(Value, V)> {
         if self.next >= self.end {
             return None;
@@ -164,4 +164,4 @@ impl<V: EntryValue> DoubleEndedIterator for Held<V> {
     }
 }
 
-impl<V: EntryValue> ExactSizeIterator for Held<V> {}
+impl<V: EntryValue> ExactSizeIterator for OwnedEntries<V> {}

@@ -15,8 +15,8 @@ mod tests;
 mod tree;
 mod unread;
 
-pub(crate) use contents::{Contents, Field};
-pub(super) use iter::{Held, Iter};
+pub(crate) use contents::{Contents, RowField};
+pub(super) use iter::{Iter, OwnedEntries};
 pub use layouts::Layouts;
 pub use shape::Shape;
 pub(crate) use unread::{ReplyText, Rows};
@@ -65,7 +65,7 @@ pub(super) struct Ordered<V: EntryValue>(Rc<Repr<V>>);
 enum Repr<V: EntryValue> {
     Small(Small<V>),
     Tree(Tree<V>),
-    Watched(Box<Watched<V>>),
+    Watched(Box<WatchedResult<V>>),
     Unread(V::Unread),
 }
 
@@ -88,12 +88,12 @@ impl<'a, V: EntryValue> Payloads<'a, V> {
 
 /// The failed result of a call, which records whether a program looks at it. It is a separate form so that no other code has to
 /// check for it.
-struct Watched<V> {
+struct WatchedResult<V> {
     small: Small<V>,
     watch: Rc<ReplyWatch>,
 }
 
-impl<V: EntryValue> Watched<V> {
+impl<V: EntryValue> WatchedResult<V> {
     /// The entry at `index`, which is being read.
     fn read(&self, index: usize) -> (&Value, &V) {
         let key = self.small.shape.key(index);
@@ -119,7 +119,7 @@ impl<V: EntryValue> Repr<V> {
 
     fn watched(small: Small<V>, watch: Rc<ReplyWatch>) -> Repr<V> {
         meter::charge_memory(Repr::<V>::BYTES + small.payloads.capacity() * size_of::<V>());
-        Repr::Watched(Box::new(Watched { small, watch }))
+        Repr::Watched(Box::new(WatchedResult { small, watch }))
     }
 
     fn tree(tree: Tree<V>) -> Repr<V> {
@@ -454,8 +454,8 @@ impl<V: EntryValue> Ordered<V> {
 
     /// The entries in key order, cloned, by an iterator that holds this.
     #[inline]
-    pub(super) fn held(&self) -> Held<V> {
+    pub(super) fn held(&self) -> OwnedEntries<V> {
         self.read_all();
-        Held::new(self.clone())
+        OwnedEntries::new(self.clone())
     }
 }

@@ -12,7 +12,7 @@ pub(super) const WIDTH: usize = 32;
 pub(super) const SPARSE: usize = WIDTH / 3;
 
 #[derive(Clone)]
-pub(super) enum Node<V: EntryValue> {
+pub(super) enum TreeNode<V: EntryValue> {
     Leaf(Rc<Leaf<V>>),
     Branch(Rc<Branch<V>>),
 }
@@ -29,7 +29,7 @@ pub(super) struct Branch<V: EntryValue> {
     pub(super) firsts: Vec<Value>,
     /// How many keys each child has.
     pub(super) sizes: Vec<usize>,
-    pub(super) children: Vec<Node<V>>,
+    pub(super) children: Vec<TreeNode<V>>,
 }
 
 impl<V: EntryValue> Leaf<V> {
@@ -78,7 +78,7 @@ impl<V: EntryValue> Drop for Leaf<V> {
 impl<V: EntryValue> Branch<V> {
     const BYTES: usize = size_of::<Branch<V>>()
         + 16
-        + WIDTH * (size_of::<Value>() + size_of::<usize>() + size_of::<Node<V>>());
+        + WIDTH * (size_of::<Value>() + size_of::<usize>() + size_of::<TreeNode<V>>());
 
     pub(super) fn new() -> Branch<V> {
         meter::charge_memory(Branch::<V>::BYTES);
@@ -89,17 +89,17 @@ impl<V: EntryValue> Branch<V> {
         }
     }
 
-    pub(super) fn insert(&mut self, index: usize, child: Node<V>) {
+    pub(super) fn insert(&mut self, index: usize, child: TreeNode<V>) {
         self.firsts.insert(index, child.first_key().clone());
         self.sizes.insert(index, child.len());
         self.children.insert(index, child);
     }
 
-    pub(super) fn push(&mut self, child: Node<V>) {
+    pub(super) fn push(&mut self, child: TreeNode<V>) {
         self.insert(self.children.len(), child);
     }
 
-    pub(super) fn remove(&mut self, index: usize) -> Node<V> {
+    pub(super) fn remove(&mut self, index: usize) -> TreeNode<V> {
         drop_deferred(self.firsts.remove(index));
         self.sizes.remove(index);
         self.children.remove(index)
@@ -138,39 +138,39 @@ impl<V: EntryValue> Drop for Branch<V> {
     }
 }
 
-impl<V: EntryValue> Node<V> {
+impl<V: EntryValue> TreeNode<V> {
     /// How many keys it holds, itself or below.
     pub(super) fn len(&self) -> usize {
         match self {
-            Node::Leaf(leaf) => leaf.keys.len(),
-            Node::Branch(branch) => branch.sizes.iter().sum(),
+            TreeNode::Leaf(leaf) => leaf.keys.len(),
+            TreeNode::Branch(branch) => branch.sizes.iter().sum(),
         }
     }
 
     /// How many keys or children it has itself.
     pub(super) fn width(&self) -> usize {
         match self {
-            Node::Leaf(leaf) => leaf.keys.len(),
-            Node::Branch(branch) => branch.children.len(),
+            TreeNode::Leaf(leaf) => leaf.keys.len(),
+            TreeNode::Branch(branch) => branch.children.len(),
         }
     }
 
     pub(super) fn first_key(&self) -> &Value {
         match self {
-            Node::Leaf(leaf) => &leaf.keys[0],
-            Node::Branch(branch) => &branch.firsts[0],
+            TreeNode::Leaf(leaf) => &leaf.keys[0],
+            TreeNode::Branch(branch) => &branch.firsts[0],
         }
     }
 
     /// Takes over all entries of the node to the right of it.
-    pub(super) fn join(&mut self, right: Node<V>) {
+    pub(super) fn join(&mut self, right: TreeNode<V>) {
         match (self, right) {
-            (Node::Leaf(left), Node::Leaf(mut right)) => {
+            (TreeNode::Leaf(left), TreeNode::Leaf(mut right)) => {
                 let (left, right) = (Rc::make_mut(left), Rc::make_mut(&mut right));
                 left.keys.append(&mut right.keys);
                 left.payloads.append(&mut right.payloads);
             }
-            (Node::Branch(left), Node::Branch(mut right)) => {
+            (TreeNode::Branch(left), TreeNode::Branch(mut right)) => {
                 let (left, right) = (Rc::make_mut(left), Rc::make_mut(&mut right));
                 left.firsts.append(&mut right.firsts);
                 left.sizes.append(&mut right.sizes);

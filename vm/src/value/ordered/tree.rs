@@ -1,7 +1,7 @@
 //! A persistent B+ tree.
 
 use super::EntryValue;
-use super::node::{Branch, Leaf, Node, SPARSE, WIDTH};
+use super::node::{Branch, Leaf, SPARSE, TreeNode, WIDTH};
 use crate::meter;
 use crate::value::Value;
 use crate::value::order::key_compare;
@@ -11,33 +11,33 @@ use std::rc::Rc;
 /// At least one key.
 #[derive(Clone)]
 pub(super) struct Tree<V: EntryValue> {
-    root: Node<V>,
+    root: TreeNode<V>,
     len: usize,
 }
 
 impl<V: EntryValue> Tree<V> {
     /// The tree of these entries, in ascending order, at least one.
     pub(super) fn from_sorted(entries: impl IntoIterator<Item = (Value, V)>) -> Tree<V> {
-        let mut level: Vec<Node<V>> = Vec::new();
+        let mut level: Vec<TreeNode<V>> = Vec::new();
         let mut leaf = Leaf::new();
         let mut len = 0;
         for (key, payload) in entries {
             if leaf.keys.len() == WIDTH {
                 meter::uncharged(WIDTH);
-                level.push(Node::Leaf(Rc::new(std::mem::replace(&mut leaf, Leaf::new()))));
+                level.push(TreeNode::Leaf(Rc::new(std::mem::replace(&mut leaf, Leaf::new()))));
             }
             leaf.keys.push(key);
             leaf.payloads.push(payload);
             len += 1;
         }
-        level.push(Node::Leaf(Rc::new(leaf)));
+        level.push(TreeNode::Leaf(Rc::new(leaf)));
         while level.len() > 1 {
             let mut above = Vec::with_capacity(level.len().div_ceil(WIDTH));
             let mut children = level.into_iter().peekable();
             while children.peek().is_some() {
                 let mut branch = Branch::new();
                 children.by_ref().take(WIDTH).for_each(|child| branch.push(child));
-                above.push(Node::Branch(Rc::new(branch)));
+                above.push(TreeNode::Branch(Rc::new(branch)));
             }
             level = above;
         }
@@ -53,8 +53,8 @@ impl<V: EntryValue> Tree<V> {
         let mut node = &self.root;
         loop {
             match node {
-                Node::Branch(branch) => node = &branch.children[child_for(branch, &mut compare)],
-                Node::Leaf(leaf) => {
+                TreeNode::Branch(branch) => node = &branch.children[child_for(branch, &mut compare)],
+                TreeNode::Leaf(leaf) => {
                     let index = leaf.keys.binary_search_by(compare).ok()?;
                     return Some(leaf.entry(index));
                 }
@@ -67,11 +67,11 @@ impl<V: EntryValue> Tree<V> {
         let mut node = &mut self.root;
         loop {
             match node {
-                Node::Branch(branch) => {
+                TreeNode::Branch(branch) => {
                     let child = child_for(branch, &mut |other: &Value| key_compare(other, key));
                     node = &mut Rc::make_mut(branch).children[child];
                 }
-                Node::Leaf(leaf) => {
+                TreeNode::Leaf(leaf) => {
                     let index = leaf.keys.binary_search_by(|other| key_compare(other, key)).ok()?;
                     return Rc::make_mut(leaf).payloads.get_mut(index);
                 }
@@ -85,8 +85,8 @@ impl<V: EntryValue> Tree<V> {
         let mut first = 0;
         loop {
             match node {
-                Node::Leaf(leaf) => return (leaf, first),
-                Node::Branch(branch) => {
+                TreeNode::Leaf(leaf) => return (leaf, first),
+                TreeNode::Branch(branch) => {
                     let mut child = 0;
                     while first + branch.sizes[child] <= index {
                         first += branch.sizes[child];
@@ -106,7 +106,7 @@ impl<V: EntryValue> Tree<V> {
             // Something must stand where the old root was until the new one takes its place.
             root.push(std::mem::replace(&mut self.root, right.clone()));
             root.push(right);
-            self.root = Node::Branch(Rc::new(root));
+            self.root = TreeNode::Branch(Rc::new(root));
         }
     }
 
@@ -114,7 +114,7 @@ impl<V: EntryValue> Tree<V> {
     pub(super) fn remove(&mut self, key: &Value) -> Option<V> {
         let removed = remove(&mut self.root, key)?;
         self.len -= 1;
-        while let Node::Branch(branch) = &self.root
+        while let TreeNode::Branch(branch) = &self.root
             && branch.children.len() == 1
         {
             self.root = branch.children[0].clone();
@@ -132,9 +132,9 @@ fn child_for<V: EntryValue>(branch: &Branch<V>, compare: &mut impl FnMut(&Value)
 
 /// Sets a key below `node`: whether it is new, and the right half of `node` if it had to be split. Recurses as
 /// deep as the tree is high, which is less than 14.
-fn insert<V: EntryValue>(node: &mut Node<V>, key: Value, payload: V) -> (bool, Option<Node<V>>) {
+fn insert<V: EntryValue>(node: &mut TreeNode<V>, key: Value, payload: V) -> (bool, Option<TreeNode<V>>) {
     match node {
-        Node::Leaf(leaf) => {
+        TreeNode::Leaf(leaf) => {
             let leaf = Rc::make_mut(leaf);
             let index = match leaf.keys.binary_search_by(|other| key_compare(other, &key)) {
                 Ok(index) => {
@@ -154,9 +154,9 @@ fn insert<V: EntryValue>(node: &mut Node<V>, key: Value, payload: V) -> (bool, O
                 if index <= at && at < WIDTH { (leaf, index) } else { (&mut right, index - at) };
             half.keys.insert(index, key);
             half.payloads.insert(index, payload);
-            (true, Some(Node::Leaf(Rc::new(right))))
+            (true, Some(TreeNode::Leaf(Rc::new(right))))
         }
-        Node::Branch(branch) => {
+        TreeNode::Branch(branch) => {
             let branch = Rc::make_mut(branch);
             let child = child_for(branch, &mut |other: &Value| key_compare(other, &key));
             let (added, split) = insert(&mut branch.children[child], key, payload);
@@ -180,7 +180,7 @@ fn insert<V: EntryValue>(node: &mut Node<V>, key: Value, payload: V) -> (bool, O
             } else {
                 right.insert(index - at, new);
             }
-            (added, Some(Node::Branch(Rc::new(right))))
+            (added, Some(TreeNode::Branch(Rc::new(right))))
         }
     }
 }
@@ -192,15 +192,15 @@ fn split_point(index: usize) -> usize {
 }
 
 /// Removes a key below `node`. Never leaves an empty node, unless it is the root.
-fn remove<V: EntryValue>(node: &mut Node<V>, key: &Value) -> Option<V> {
+fn remove<V: EntryValue>(node: &mut TreeNode<V>, key: &Value) -> Option<V> {
     match node {
-        Node::Leaf(leaf) => {
+        TreeNode::Leaf(leaf) => {
             let index = leaf.keys.binary_search_by(|other| key_compare(other, key)).ok()?;
             let leaf = Rc::make_mut(leaf);
             crate::value::drop_deferred(leaf.keys.remove(index));
             Some(leaf.payloads.remove(index))
         }
-        Node::Branch(branch) => {
+        TreeNode::Branch(branch) => {
             let branch = Rc::make_mut(branch);
             let child = child_for(branch, &mut |other: &Value| key_compare(other, key));
             let removed = remove(&mut branch.children[child], key)?;

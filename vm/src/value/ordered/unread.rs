@@ -152,7 +152,7 @@ pub(in crate::value) trait Unread<V> {
     fn get(&self, index: usize) -> &V;
 
     /// All payloads in key order, for who looks at them without reading the row.
-    fn fields(&self) -> Vec<super::Field>;
+    fn fields(&self) -> Vec<super::RowField>;
 
     /// Reads all payloads, because they are going to be asked for.
     fn read_all(&self);
@@ -171,7 +171,7 @@ impl Unread<()> for Infallible {
         match *self {}
     }
 
-    fn fields(&self) -> Vec<super::Field> {
+    fn fields(&self) -> Vec<super::RowField> {
         match *self {}
     }
 
@@ -189,7 +189,7 @@ pub(in crate::value) struct UnreadRow {
     /// As long as there is a field that was not read.
     rows: Cell<Option<Rc<Rows>>>,
     shape: Rc<Shape>,
-    fields: OnceCell<Box<Field>>,
+    fields: OnceCell<Box<UnreadField>>,
     /// Where its first member begins.
     at: u32,
     /// Its number among the rows of its layout.
@@ -199,21 +199,21 @@ pub(in crate::value) struct UnreadRow {
 }
 
 /// The fields read of a row. A value stays where it is, for others refer to it.
-enum Field {
-    One { index: usize, value: Value, next: OnceCell<Box<Field>> },
+enum UnreadField {
+    One { index: usize, value: Value, next: OnceCell<Box<UnreadField>> },
     All(Vec<Value>),
 }
 
-impl Field {
-    fn charged(self) -> Box<Field> {
-        meter::charge_memory(size_of::<Field>());
+impl UnreadField {
+    fn charged(self) -> Box<UnreadField> {
+        meter::charge_memory(size_of::<UnreadField>());
         Box::new(self)
     }
 }
 
-impl Drop for Field {
+impl Drop for UnreadField {
     fn drop(&mut self) {
-        meter::credit_memory(size_of::<Field>());
+        meter::credit_memory(size_of::<UnreadField>());
     }
 }
 
@@ -238,34 +238,34 @@ impl UnreadRow {
 
     /// Where the field at `index` is, or the place for it and how many were read before it.
     #[inline]
-    fn find(&self, index: usize) -> Result<&Value, (&OnceCell<Box<Field>>, usize)> {
+    fn find(&self, index: usize) -> Result<&Value, (&OnceCell<Box<UnreadField>>, usize)> {
         let (mut place, mut before) = (&self.fields, 0);
         loop {
             match place.get().map(|field| &**field) {
                 None => return Err((place, before)),
-                Some(Field::All(values)) => return Ok(values.get(index).unwrap_or(ABSENT)),
-                Some(Field::One { index: other, value, .. }) if *other == index => return Ok(value),
-                Some(Field::One { next, .. }) => (place, before) = (next, before + 1),
+                Some(UnreadField::All(values)) => return Ok(values.get(index).unwrap_or(ABSENT)),
+                Some(UnreadField::One { index: other, value, .. }) if *other == index => return Ok(value),
+                Some(UnreadField::One { next, .. }) => (place, before) = (next, before + 1),
             }
         }
     }
 
-    fn read_one(&self, index: usize) -> Option<Field> {
+    fn read_one(&self, index: usize) -> Option<UnreadField> {
         let rows = self.rows.take()?;
         let member = usize::from(rows.order[index]);
         let value = rows.value(self.at, self.number, member);
         self.rows.set(Some(rows));
         self.hand_over(&value);
-        Some(Field::One { index, value, next: OnceCell::new() })
+        Some(UnreadField::One { index, value, next: OnceCell::new() })
     }
 
-    fn read_rest(&self) -> Option<Field> {
+    fn read_rest(&self) -> Option<UnreadField> {
         let rows = self.rows.take()?;
         let value = |member: &u8| rows.value(self.at, self.number, usize::from(*member));
         let values: Vec<Value> = rows.order.iter().map(value).collect();
         rows.text.row_is_done();
         values.iter().for_each(|value| self.hand_over(value));
-        Some(Field::All(values))
+        Some(UnreadField::All(values))
     }
 
     /// A field that was read charges itself from now on.
@@ -298,13 +298,13 @@ impl Unread<Value> for UnreadRow {
         let field =
             if before < one_by_one(self.shape.len()) { self.read_one(index) } else { self.read_rest() };
         match field.map(|field| &**place.get_or_init(|| field.charged())) {
-            Some(Field::One { value, .. }) => value,
-            Some(Field::All(values)) => &values[index],
+            Some(UnreadField::One { value, .. }) => value,
+            Some(UnreadField::All(values)) => &values[index],
             None => ABSENT,
         }
     }
 
-    fn fields(&self) -> Vec<super::Field> {
+    fn fields(&self) -> Vec<super::RowField> {
         let mut members = Vec::new();
         if let Some(rows) = self.rows.take() {
             // What is made for a look stays nowhere, so that looking charges the program nothing.
@@ -315,8 +315,8 @@ impl Unread<Value> for UnreadRow {
             self.rows.set(Some(rows));
         }
         let field = |index| match self.find(index) {
-            Ok(value) => super::Field::Read(value.clone()),
-            Err(_) => super::Field::Text(members.get_mut(index).map(std::mem::take).unwrap_or_default()),
+            Ok(value) => super::RowField::Read(value.clone()),
+            Err(_) => super::RowField::Text(members.get_mut(index).map(std::mem::take).unwrap_or_default()),
         };
         (0..self.shape.len()).map(field).collect()
     }

@@ -1,6 +1,6 @@
 //! Iteration over a vector, leaf by leaf.
 
-use super::trie::Run;
+use super::trie::NeighbourRun;
 use super::{Repr, Vector};
 use crate::meter;
 use crate::value::Value;
@@ -12,7 +12,7 @@ pub struct VectorIter {
     next: usize,
     end: usize,
     /// The run of a tree that `next` is in, if `next` is before `run_end`; flat vectors need none.
-    run: Option<Run>,
+    run: Option<NeighbourRun>,
     /// The index of the run's first element; negative when a slice hides it.
     run_start: i64,
     run_end: usize,

@@ -30,21 +30,21 @@ const COPY_MAX: usize = 16;
 /// Longest vector that can exist; longer [ranges](Vector::range) are cut. No program has steps to see the end.
 const LENGTH_MAX: usize = 1 << 50;
 
-type Items = SmallVec<[Value; 2]>;
+type FlatItems = SmallVec<[Value; 2]>;
 
 /// An immutable vector of values.
 #[derive(Clone)]
 pub struct Vector(Rc<Repr>);
 
 enum Repr {
-    Flat(Items),
+    Flat(FlatItems),
     Tree(Trie),
 }
 
 impl Repr {
     const BYTES: usize = size_of::<Repr>() + 16;
 
-    fn flat(items: Items) -> Repr {
+    fn flat(items: FlatItems) -> Repr {
         let repr = Repr::Flat(items);
         meter::charge_memory(Repr::BYTES + repr.heap());
         repr
@@ -69,7 +69,7 @@ impl Clone for Repr {
         match self {
             Repr::Flat(items) => {
                 // Who copies a vector is about to change it.
-                let mut copy = Items::with_capacity(items.len() + 1);
+                let mut copy = FlatItems::with_capacity(items.len() + 1);
                 copy.extend(items.iter().cloned());
                 Repr::flat(copy)
             }
@@ -101,16 +101,16 @@ impl Vector {
 
     /// The empty vector.
     pub fn new() -> Vector {
-        Vector::from_items(Items::new())
+        Vector::from_items(FlatItems::new())
     }
 
     /// The vector `[a b]`, which stands for a map entry; takes one allocation.
     #[inline]
     pub(crate) fn pair(a: Value, b: Value) -> Vector {
-        Vector::from_items(Items::from_buf([a, b]))
+        Vector::from_items(FlatItems::from_buf([a, b]))
     }
 
-    fn from_items(items: Items) -> Vector {
+    fn from_items(items: FlatItems) -> Vector {
         Vector(Rc::new(Repr::flat(items)))
     }
 
@@ -125,7 +125,7 @@ impl Vector {
             Vector::from_items(if items.len() <= 2 {
                 items.into_iter().collect()
             } else {
-                Items::from_vec(items)
+                FlatItems::from_vec(items)
             })
         } else {
             items.into_iter().collect()
@@ -203,8 +203,9 @@ impl Vector {
     }
 
     /// Lets `change` work on the elements of a short vector, and keeps the books of its allocation.
-    fn change_flat<R>(items: &mut Items, change: impl FnOnce(&mut Items) -> R) -> R {
-        let heap = |items: &Items| if items.spilled() { items.capacity() * size_of::<Value>() } else { 0 };
+    fn change_flat<R>(items: &mut FlatItems, change: impl FnOnce(&mut FlatItems) -> R) -> R {
+        let heap =
+            |items: &FlatItems| if items.spilled() { items.capacity() * size_of::<Value>() } else { 0 };
         let before = heap(items);
         let result = change(items);
         meter::charge_memory(heap(items));
@@ -213,7 +214,7 @@ impl Vector {
     }
 
     /// This vector's tree, which it becomes if `more` elements are too many for a flat one; else its flat elements.
-    fn grow(&mut self, more: usize) -> Result<&mut Trie, &mut Items> {
+    fn grow(&mut self, more: usize) -> Result<&mut Trie, &mut FlatItems> {
         let is_long = matches!(&*self.0, Repr::Flat(items) if items.len().saturating_add(more) > FLAT_MAX);
         if is_long {
             let mut builder = trie::Builder::default();
@@ -416,7 +417,7 @@ impl FromIterator<Value> for Vector {
             long.extend(items);
             return Vector::from_trie(long.finish());
         }
-        let mut flat = Items::new();
+        let mut flat = FlatItems::new();
         while let Some(item) = items.next() {
             if flat.len() == FLAT_MAX {
                 long.extend(flat);

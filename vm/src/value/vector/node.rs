@@ -15,7 +15,7 @@ const MASK: u64 = WIDTH as u64 - 1;
 /// A subtree. Its height is known from the way to it: at `shift` 0 it spans [`WIDTH`] addresses, and 32 times
 /// as many with every [`BITS`] more.
 #[derive(Clone)]
-pub(super) enum Node {
+pub(super) enum TrieNode {
     /// No addresses in use.
     Empty,
     Branch(Rc<Branch>),
@@ -27,7 +27,7 @@ pub(super) enum Node {
     Fill(Value),
 }
 
-pub(super) struct Branch(pub(super) [Node; WIDTH]);
+pub(super) struct Branch(pub(super) [TrieNode; WIDTH]);
 
 /// Its `Drop` empties it: that the compiler drops the elements again, of which nothing is left, would cost more than making
 /// a vector of numbers.
@@ -36,7 +36,7 @@ pub(super) struct Leaf(pub(super) ManuallyDrop<[Value; WIDTH]>);
 impl Branch {
     pub(super) const BYTES: usize = size_of::<Branch>() + 16;
 
-    pub(super) fn new(children: [Node; WIDTH]) -> Rc<Branch> {
+    pub(super) fn new(children: [TrieNode; WIDTH]) -> Rc<Branch> {
         meter::charge_memory(Branch::BYTES);
         Rc::new(Branch(children))
     }
@@ -94,24 +94,24 @@ pub(super) fn offset(address: u64, shift: u32) -> u64 {
     address & (u64::MAX >> (64 - (shift + BITS)))
 }
 
-impl Node {
+impl TrieNode {
     /// Drops a repeated value without native recursion into it.
     pub(super) fn drop_fill(&mut self) {
-        if let Node::Fill(value) = self {
+        if let TrieNode::Fill(value) = self {
             drop_deferred(std::mem::take(value));
         }
     }
 
     fn clear(&mut self) {
         self.drop_fill();
-        *self = Node::Empty;
+        *self = TrieNode::Empty;
     }
 
     /// The leaf or the uniform subtree that holds `address`, and its shift.
     #[inline]
-    pub(super) fn descend(&self, mut shift: u32, address: u64) -> (&Node, u32) {
+    pub(super) fn descend(&self, mut shift: u32, address: u64) -> (&TrieNode, u32) {
         let mut node = self;
-        while let Node::Branch(branch) = node {
+        while let TrieNode::Branch(branch) = node {
             node = &branch.0[index(address, shift)];
             shift -= BITS;
         }
@@ -122,10 +122,10 @@ impl Node {
     #[inline]
     pub(super) fn get(&self, shift: u32, address: u64, step: i64) -> Value {
         match self.descend(shift, address) {
-            (Node::Leaf(leaf), _) => leaf.0[index(address, 0)].clone(),
-            (Node::Range(first), shift) => Value::Int(nth(*first, step, offset(address, shift))),
-            (Node::Fill(value), _) => value.clone(),
-            (Node::Branch(_) | Node::Empty, _) => Value::Nil,
+            (TrieNode::Leaf(leaf), _) => leaf.0[index(address, 0)].clone(),
+            (TrieNode::Range(first), shift) => Value::Int(nth(*first, step, offset(address, shift))),
+            (TrieNode::Fill(value), _) => value.clone(),
+            (TrieNode::Branch(_) | TrieNode::Empty, _) => Value::Nil,
         }
     }
 
@@ -135,11 +135,11 @@ impl Node {
         loop {
             node.unfold(shift, step);
             match node {
-                Node::Branch(branch) => {
+                TrieNode::Branch(branch) => {
                     node = &mut Rc::make_mut(branch).0[index(address, shift)];
                     shift -= BITS;
                 }
-                Node::Leaf(leaf) => return &mut Rc::make_mut(leaf).0,
+                TrieNode::Leaf(leaf) => return &mut Rc::make_mut(leaf).0,
                 _ => unreachable!("just unfolded"),
             }
         }
@@ -150,29 +150,29 @@ impl Node {
         let mut node = self;
         while shift > 0 {
             node.unfold(shift, step);
-            let Node::Branch(branch) = node else { unreachable!("just unfolded") };
+            let TrieNode::Branch(branch) = node else { unreachable!("just unfolded") };
             node = &mut Rc::make_mut(branch).0[index(address, shift)];
             shift -= BITS;
         }
         node.drop_fill();
-        *node = Node::Leaf(leaf);
+        *node = TrieNode::Leaf(leaf);
     }
 
     /// Makes a branch or a leaf of a node that is none.
     fn unfold(&mut self, shift: u32, step: i64) {
-        if matches!(self, Node::Branch(_) | Node::Leaf(_)) {
+        if matches!(self, TrieNode::Branch(_) | TrieNode::Leaf(_)) {
             return;
         }
         let unfolded = if shift == 0 {
             let base = &*self;
-            Node::Leaf(Leaf::new(std::array::from_fn(|i| base.get(0, i as u64, step))))
+            TrieNode::Leaf(Leaf::new(std::array::from_fn(|i| base.get(0, i as u64, step))))
         } else {
             let child = |i: usize| match self {
-                Node::Range(first) => Node::Range(nth(*first, step, (i as u64) << shift)),
-                Node::Fill(value) => Node::Fill(value.clone()),
-                _ => Node::Empty,
+                TrieNode::Range(first) => TrieNode::Range(nth(*first, step, (i as u64) << shift)),
+                TrieNode::Fill(value) => TrieNode::Fill(value.clone()),
+                _ => TrieNode::Empty,
             };
-            Node::Branch(Branch::new(std::array::from_fn(child)))
+            TrieNode::Branch(Branch::new(std::array::from_fn(child)))
         };
         self.drop_fill();
         *self = unfolded;
@@ -184,11 +184,11 @@ impl Node {
         let mut shift = shift;
         // As long as both ends are in the same child there is one way down; then it forks.
         loop {
-            let Node::Branch(branch) = node else { return };
+            let TrieNode::Branch(branch) = node else { return };
             let (low, high) = (index(first, shift), index(last, shift));
             let children = &mut Rc::make_mut(branch).0;
-            children[..low].iter_mut().for_each(Node::clear);
-            children[high + 1..].iter_mut().for_each(Node::clear);
+            children[..low].iter_mut().for_each(TrieNode::clear);
+            children[high + 1..].iter_mut().for_each(TrieNode::clear);
             if low == high {
                 node = &mut children[low];
                 shift -= BITS;
@@ -203,11 +203,11 @@ impl Node {
     /// Lets go of all subtrees before `address`, or of all after it.
     fn trim_edge(&mut self, mut shift: u32, address: u64, before: bool) {
         let mut node = self;
-        while let Node::Branch(branch) = node {
+        while let TrieNode::Branch(branch) = node {
             let here = index(address, shift);
             let children = &mut Rc::make_mut(branch).0;
             let outside = if before { &mut children[..here] } else { &mut children[here + 1..] };
-            outside.iter_mut().for_each(Node::clear);
+            outside.iter_mut().for_each(TrieNode::clear);
             node = &mut children[here];
             // A leaf has shift 0 and no branch below, so that this never goes under.
             shift = shift.saturating_sub(BITS);

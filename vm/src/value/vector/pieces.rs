@@ -3,8 +3,8 @@
 //! A tree has one progression (or one repeated value) over all its addresses, which shows wherever it has no leaf. So a vector
 //! is written as that, and the elements of its leaves.
 
-use super::node::{BITS, Branch, Leaf, Node, WIDTH, nth};
-use super::trie::{Run, Trie};
+use super::node::{BITS, Branch, Leaf, TrieNode, WIDTH, nth};
+use super::trie::{NeighbourRun, Trie};
 use super::{LENGTH_MAX, Repr, Vector};
 use crate::value::Value;
 
@@ -45,14 +45,14 @@ impl Vector {
             let (run, first, end) = trie.run(at);
             crate::meter::uncharged(Vector::BLOCK);
             let is_there = match run {
-                Run::Leaf(_) => true,
-                Run::Range(from, step) => {
+                NeighbourRun::Leaf(_) => true,
+                NeighbourRun::Range(from, step) => {
                     // `first` may be before the first element, and `from` is what would be there.
                     let base = nth(from, step, 0_u64.wrapping_sub(first as u64));
                     uniform.get_or_insert(Uniform::Run(base, step));
                     false
                 }
-                Run::Fill(value) => {
+                NeighbourRun::Fill(value) => {
                     uniform.get_or_insert(Uniform::Repeat(value));
                     false
                 }
@@ -97,8 +97,8 @@ impl Vector {
         let start = lowered(start, len);
         let (root, step) = match uniform {
             // What is at the first address of all.
-            Uniform::Run(first, step) => (Node::Range(nth(first, step, 0_u64.wrapping_sub(start))), step),
-            Uniform::Repeat(value) => (Node::Fill(value), 0),
+            Uniform::Run(first, step) => (TrieNode::Range(nth(first, step, 0_u64.wrapping_sub(start))), step),
+            Uniform::Repeat(value) => (TrieNode::Fill(value), 0),
         };
         let mut trie = Trie::from_root(root, step, start, start + len as u64);
         let (mut items, mut at) = (items.into_iter(), 0);

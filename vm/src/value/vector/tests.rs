@@ -26,7 +26,7 @@ fn ints(vector: &Vector) -> Vec<i64> {
 
 #[test]
 fn nodes_are_as_small_as_values() {
-    assert!(size_of::<node::Node>() <= 16);
+    assert!(size_of::<node::TrieNode>() <= 16);
     assert!(size_of::<Vector>() <= 8);
 }
 

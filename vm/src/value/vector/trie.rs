@@ -1,6 +1,6 @@
 //! A radix tree that grows at both ends.
 
-use super::node::{BITS, Branch, Leaf, Node, WIDTH, index, nth, offset};
+use super::node::{BITS, Branch, Leaf, TrieNode, WIDTH, index, nth, offset};
 use crate::value::Value;
 use std::rc::Rc;
 
@@ -9,17 +9,17 @@ use std::rc::Rc;
 /// Addresses before and after may be occupied by elements of earlier versions; they are never shown.
 #[derive(Clone)]
 pub(super) struct Trie {
-    root: Node,
+    root: TrieNode,
     shift: u32,
     start: u64,
     end: u64,
-    /// Difference of neighbours in [`Node::Range`].
+    /// Difference of neighbours in [`TrieNode::Range`].
     step: i64,
 }
 
 /// A run of neighbours that can be read without walking the tree again.
 #[derive(Clone)]
-pub(super) enum Run {
+pub(super) enum NeighbourRun {
     /// The leaf, whose first element has the address before the colon.
     Leaf(Rc<Leaf>),
     /// Integers: the first one of the run, and the step.
@@ -29,12 +29,12 @@ pub(super) enum Run {
 }
 
 impl Trie {
-    fn uniform(root: Node, step: i64, len: usize) -> Trie {
+    fn uniform(root: TrieNode, step: i64, len: usize) -> Trie {
         Trie::from_root(root, step, 0, len as u64)
     }
 
     /// The elements at the addresses from `start` up to `end`, at least one, of a tree that is `root` all over.
-    pub(super) fn from_root(root: Node, step: i64, start: u64, end: u64) -> Trie {
+    pub(super) fn from_root(root: TrieNode, step: i64, start: u64, end: u64) -> Trie {
         let mut shift = 0;
         while !fits(end - 1, shift) {
             shift += BITS;
@@ -63,12 +63,12 @@ impl Trie {
 
     /// `start, start + step, …`; `len` is not 0.
     pub(super) fn range(start: i64, step: i64, len: usize) -> Trie {
-        Trie::uniform(Node::Range(start), step, len)
+        Trie::uniform(TrieNode::Range(start), step, len)
     }
 
     /// `len` times `value`; `len` is not 0.
     pub(super) fn repeat(value: Value, len: usize) -> Trie {
-        Trie::uniform(Node::Fill(value), 0, len)
+        Trie::uniform(TrieNode::Fill(value), 0, len)
     }
 
     #[inline]
@@ -153,7 +153,7 @@ impl Trie {
             let mut places = (next as i64 - first) as usize..(end as i64 - first) as usize;
             crate::meter::uncharged(places.len());
             let all = match &run {
-                Run::Leaf(leaf) => leaf.0[places].iter().all(&mut holds),
+                NeighbourRun::Leaf(leaf) => leaf.0[places].iter().all(&mut holds),
                 run => places.all(|at| holds(&run.get(at))),
             };
             if !all {
@@ -166,12 +166,11 @@ impl Trie {
 
     /// Puts a new root above this one, which becomes its child `at`.
     fn raise(&mut self, at: usize) {
-        let mut old = std::mem::replace(&mut self.root, Node::Empty);
-        let children =
-            std::array::from_fn(
-                |i| if i == at { std::mem::replace(&mut old, Node::Empty) } else { Node::Empty },
-            );
-        self.root = Node::Branch(Branch::new(children));
+        let mut old = std::mem::replace(&mut self.root, TrieNode::Empty);
+        let children = std::array::from_fn(|i| {
+            if i == at { std::mem::replace(&mut old, TrieNode::Empty) } else { TrieNode::Empty }
+        });
+        self.root = TrieNode::Branch(Branch::new(children));
         self.shift += BITS;
         self.start += (at as u64) << self.shift;
         self.end += (at as u64) << self.shift;
@@ -194,7 +193,7 @@ impl Trie {
     fn lower(&mut self) {
         let last = self.end - 1;
         while self.shift > 0 && index(self.start, self.shift) == index(last, self.shift) {
-            let Node::Branch(branch) = &self.root else { return };
+            let TrieNode::Branch(branch) = &self.root else { return };
             let at = index(self.start, self.shift);
             let child = branch.0[at].clone();
             self.root = child;
@@ -207,7 +206,7 @@ impl Trie {
 
     /// The run that holds the element at `index`, which exists: with the index of the run's first element (negative if that is
     /// hidden) and the one after its last.
-    pub(super) fn run(&self, index: usize) -> (Run, i64, usize) {
+    pub(super) fn run(&self, index: usize) -> (NeighbourRun, i64, usize) {
         let address = self.start + index as u64;
         let (node, shift) = self.root.descend(self.shift, address);
         let before = offset(address, shift);
@@ -215,10 +214,10 @@ impl Trie {
         let span = 1i64.checked_shl(shift + BITS).unwrap_or(i64::MAX);
         let end = usize::try_from(first.saturating_add(span)).unwrap_or(0).min(self.len());
         let run = match node {
-            Node::Leaf(leaf) => Run::Leaf(leaf.clone()),
-            Node::Range(first) => Run::Range(*first, self.step),
-            Node::Fill(value) => Run::Fill(value.clone()),
-            Node::Branch(_) | Node::Empty => Run::Fill(Value::Nil),
+            TrieNode::Leaf(leaf) => NeighbourRun::Leaf(leaf.clone()),
+            TrieNode::Range(first) => NeighbourRun::Range(*first, self.step),
+            TrieNode::Fill(value) => NeighbourRun::Fill(value.clone()),
+            TrieNode::Branch(_) | TrieNode::Empty => NeighbourRun::Fill(Value::Nil),
         };
         (run, first, end)
     }
@@ -230,14 +229,14 @@ impl Drop for Trie {
     }
 }
 
-impl Run {
+impl NeighbourRun {
     /// The element `offset` after the run's first one.
     #[inline]
     pub(super) fn get(&self, offset: usize) -> Value {
         match self {
-            Run::Leaf(leaf) => leaf.0[offset % WIDTH].clone(),
-            Run::Range(first, step) => Value::Int(nth(*first, *step, offset as u64)),
-            Run::Fill(value) => value.clone(),
+            NeighbourRun::Leaf(leaf) => leaf.0[offset % WIDTH].clone(),
+            NeighbourRun::Range(first, step) => Value::Int(nth(*first, *step, offset as u64)),
+            NeighbourRun::Fill(value) => value.clone(),
         }
     }
 }
@@ -250,7 +249,7 @@ fn fits(address: u64, shift: u32) -> bool {
 /// Collects elements into leaves, and leaves into a tree.
 #[derive(Default)]
 pub(super) struct Builder {
-    leaves: Vec<Node>,
+    leaves: Vec<TrieNode>,
     len: usize,
 }
 
@@ -268,7 +267,7 @@ impl Builder {
                 filled += 1;
             }
             self.len += filled;
-            self.leaves.push(Node::Leaf(Leaf::new(leaf)));
+            self.leaves.push(TrieNode::Leaf(Leaf::new(leaf)));
         }
     }
 
@@ -280,12 +279,12 @@ impl Builder {
             let mut nodes = level.into_iter().peekable();
             let mut above = Vec::new();
             while nodes.peek().is_some() {
-                let children = std::array::from_fn(|_| nodes.next().unwrap_or(Node::Empty));
-                above.push(Node::Branch(Branch::new(children)));
+                let children = std::array::from_fn(|_| nodes.next().unwrap_or(TrieNode::Empty));
+                above.push(TrieNode::Branch(Branch::new(children)));
             }
             level = above;
             shift += BITS;
         }
-        Trie { root: level.pop().unwrap_or(Node::Empty), shift, start: 0, end: self.len as u64, step: 0 }
+        Trie { root: level.pop().unwrap_or(TrieNode::Empty), shift, start: 0, end: self.len as u64, step: 0 }
     }
 }

@@ -28,12 +28,12 @@ fn text(ctx: &mut Ctx<'_>, format: &str, args: &[Value]) -> Result<String> {
         rest = after;
         let value = if specifier.takes_argument() {
             let index = match specifier.index {
-                specifier::Index::Next => {
+                specifier::ArgumentIndex::Next => {
                     next += 1;
                     next - 1
                 }
-                specifier::Index::Same => last.ok_or_else(not_enough)?,
-                specifier::Index::Number(n) => n,
+                specifier::ArgumentIndex::Same => last.ok_or_else(not_enough)?,
+                specifier::ArgumentIndex::Number(n) => n,
             };
             last = Some(index);
             args.get(index).ok_or_else(not_enough)?

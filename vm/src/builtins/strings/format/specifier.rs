@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 
 /// Which argument a specifier prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Index {
+pub(super) enum ArgumentIndex {
     /// The next one.
     Next,
     /// The one of the specifier before (`%<s`).
@@ -16,7 +16,7 @@ pub(super) enum Index {
 /// A specifier that has been read.
 #[derive(Debug)]
 pub(super) struct Specifier {
-    pub(super) index: Index,
+    pub(super) index: ArgumentIndex,
     /// `-`
     pub(super) left: bool,
     /// `+`
@@ -49,7 +49,7 @@ impl Specifier {
     /// Reads a specifier after its `%`, and returns the rest of the text.
     pub(super) fn parse<'t>(text: &'t str, whole: &str) -> Result<(Specifier, &'t str)> {
         let mut specifier = Specifier {
-            index: Index::Next,
+            index: ArgumentIndex::Next,
             left: false,
             plus: false,
             space: false,
@@ -66,7 +66,7 @@ impl Specifier {
         if let (Some(index), after) = number(rest)
             && let Some(after) = after.strip_prefix('$')
         {
-            specifier.index = Index::Number(index.checked_sub(1).ok_or_else(|| unsupported(whole))?);
+            specifier.index = ArgumentIndex::Number(index.checked_sub(1).ok_or_else(|| unsupported(whole))?);
             rest = after;
         }
         loop {
@@ -79,7 +79,7 @@ impl Specifier {
                 Some(b'(') => &mut specifier.parentheses,
                 Some(b'#') => &mut specifier.alternate,
                 Some(b'<') => {
-                    specifier.index = Index::Same;
+                    specifier.index = ArgumentIndex::Same;
                     rest = &rest[1..];
                     continue;
                 }

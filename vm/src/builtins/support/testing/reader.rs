@@ -11,7 +11,7 @@ use crate::value::{Map, Set, Value};
 pub(super) fn read_call(text: &str) -> (String, Vec<Value>) {
     let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).expect("a call");
     let (name, args) = inside.split_once(' ').unwrap_or((inside, ""));
-    let mut reader = Reader { rest: args.trim_start() };
+    let mut reader = LiteralReader { rest: args.trim_start() };
     let args =
         std::iter::from_fn(|| if reader.rest.is_empty() { None } else { Some(reader.value()) }).collect();
     (name.to_owned(), args)
@@ -23,17 +23,17 @@ pub(super) fn read_call(text: &str) -> (String, Vec<Value>) {
 ///
 /// When it writes none, or more than one.
 pub(crate) fn read(text: &str) -> Value {
-    let mut reader = Reader { rest: text };
+    let mut reader = LiteralReader { rest: text };
     let value = reader.value();
     assert!(reader.rest.is_empty(), "text behind the value: {}", reader.rest);
     value
 }
 
-struct Reader<'a> {
+struct LiteralReader<'a> {
     rest: &'a str,
 }
 
-impl Reader<'_> {
+impl LiteralReader<'_> {
     fn value(&mut self) -> Value {
         if self.eat("[") {
             return Value::vector(self.until("]"));

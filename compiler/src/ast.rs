@@ -26,12 +26,12 @@ pub(crate) struct PatternId(pub u32);
 
 /// A run of elements in one of the tables of [`Ast`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct TableRange {
     start: u32,
     len: u32,
 }
 
-impl Run {
+impl TableRange {
     /// How many elements.
     pub(crate) fn len(self) -> usize {
         self.len as usize
@@ -55,7 +55,7 @@ impl Run {
     }
 }
 
-/// A core form. A [`Run`] without further remark is one of [`Ast::lists`].
+/// A core form. A [`TableRange`] without further remark is one of [`Ast::lists`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Node {
     /// `nil`
@@ -124,37 +124,37 @@ pub(crate) enum Node {
     /// A vector. `constant`: all elements are.
     Vector {
         /// Elements.
-        items: Run,
+        items: TableRange,
         /// Whether it can be built before the program runs.
         constant: bool,
     },
     /// A quoted list, or `()`.
-    List(Run),
+    List(TableRange),
     /// A map; keys and values in turn.
     Map {
         /// Keys and values.
-        items: Run,
+        items: TableRange,
         /// Whether it can be built before the program runs.
         constant: bool,
     },
     /// A set.
     Set {
         /// Elements.
-        items: Run,
+        items: TableRange,
         /// Whether it can be built before the program runs.
         constant: bool,
     },
 
     /// Forms in order; the value of the last, nil if there is none.
-    Do(Run),
+    Do(TableRange),
     /// Condition, then, else.
     If(NodeId, NodeId, NodeId),
     /// Operands; there is at least one.
-    And(Run),
+    And(TableRange),
     /// Operands; there is at least one.
-    Or(Run),
+    Or(TableRange),
     /// Test and result in turn, and the default at the end.
-    Cond(Run),
+    Cond(TableRange),
     /// An index into [`Ast::cases`].
     Case(u32),
     /// An index into [`Ast::condps`].
@@ -164,7 +164,7 @@ pub(crate) enum Node {
     /// `bindings` is a run of [`Ast::bindings`].
     Let {
         /// Patterns and values, in order.
-        bindings: Run,
+        bindings: TableRange,
         /// The body that sees them.
         body: NodeId,
     },
@@ -173,7 +173,7 @@ pub(crate) enum Node {
     /// Back to the innermost loop or function body.
     Recur {
         /// New values of the loop variables.
-        arguments: Run,
+        arguments: TableRange,
         /// Index into [`Ast::loops`], or [`FUNCTION_BODY`].
         target: u32,
     },
@@ -187,14 +187,14 @@ pub(crate) enum Node {
         /// The callee.
         callee: NodeId,
         /// Arguments.
-        arguments: Run,
+        arguments: TableRange,
     },
     /// A call of a global name: a definition or a builtin.
     CallGlobal {
         /// Its name.
         name: Name,
         /// Arguments.
-        arguments: Run,
+        arguments: TableRange,
     },
     /// Calls one inside the other, innermost first: each has a [`Node::Hole`] among its arguments that stands for the one
     /// before it, the first for `base`.
@@ -202,7 +202,7 @@ pub(crate) enum Node {
         /// The innermost expression.
         base: NodeId,
         /// Nodes of kind `Call` or `CallGlobal`.
-        calls: Run,
+        calls: TableRange,
     },
     /// An index into [`Ast::pipes`].
     Pipe(u32),
@@ -237,7 +237,7 @@ pub(crate) const FUNCTION_BODY: u32 = u32::MAX;
 
 /// A pattern and the value that it takes apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Binding {
+pub(crate) struct PatternBinding {
     /// The pattern that is bound.
     pub pattern: PatternId,
     /// Its value.
@@ -252,7 +252,7 @@ pub(crate) enum Pattern {
     /// `[p … & rest :as whole]`
     Vector {
         /// A run of [`Ast::pattern_lists`].
-        items: Run,
+        items: TableRange,
         /// The pattern after `&`.
         rest: Option<PatternId>,
         /// The name after `:as`.
@@ -261,7 +261,7 @@ pub(crate) enum Pattern {
     /// `{…}`
     Map {
         /// A run of [`Ast::entries`].
-        entries: Run,
+        entries: TableRange,
         /// The name after `:as`.
         whole: Option<LocalId>,
         /// Whether the value may be a vector of keyword arguments: the pattern stands after `&`.
@@ -286,7 +286,7 @@ pub(crate) struct Case {
     /// The value that is compared.
     pub subject: NodeId,
     /// Constants (a run of lists) and result.
-    pub clauses: Vec<(Run, NodeId)>,
+    pub clauses: Vec<(TableRange, NodeId)>,
     /// The value otherwise.
     pub default: NodeId,
 }
@@ -345,13 +345,13 @@ pub(crate) struct ConditionalLet {
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
     /// The loop variables, each with its first value (a run of bindings to plain names).
-    pub variables: Run,
+    pub variables: TableRange,
     /// The patterns that are matched anew in each round (a run of bindings).
-    pub heads: Run,
+    pub heads: TableRange,
     /// The body.
     pub body: NodeId,
     /// Locals from outside that the loop reads (a run of [`Ast::read_sets`]), if it goes round.
-    pub reads: Run,
+    pub reads: TableRange,
 }
 
 /// `as->`, `cond->`, `some->`, `doto`: one value that goes from step to step in a local.
@@ -364,7 +364,7 @@ pub(crate) struct Pipe {
     /// The first value.
     pub start: NodeId,
     /// The steps; with [`PipeKind::Cond`] test and step in turn.
-    pub steps: Run,
+    pub steps: TableRange,
 }
 
 /// How a [`Pipe`] chains its steps.
@@ -386,14 +386,14 @@ pub(crate) struct Comprehension {
     /// Whether the values of the body are collected.
     pub collects: bool,
     /// The loops, outermost first.
-    pub levels: Vec<Level>,
+    pub levels: Vec<ComprehensionLoop>,
     /// The body.
     pub body: NodeId,
 }
 
 /// One loop of a [`Comprehension`].
 #[derive(Clone, Debug)]
-pub(crate) struct Level {
+pub(crate) struct ComprehensionLoop {
     /// The pattern that takes each element.
     pub pattern: PatternId,
     /// Where the elements come from.
@@ -401,10 +401,10 @@ pub(crate) struct Level {
     /// The modifiers after the pair, in order.
     pub modifiers: Vec<Modifier>,
     /// Locals from outside this level that the repeated part reads (a run of [`Ast::read_sets`]).
-    pub reads: Run,
+    pub reads: TableRange,
 }
 
-/// A modifier of a [`Level`].
+/// A modifier of a [`ComprehensionLoop`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Modifier {
     /// `:when`
@@ -412,7 +412,7 @@ pub(crate) enum Modifier {
     /// `:while`
     While(NodeId),
     /// `:let`, a run of bindings
-    Let(Run),
+    Let(TableRange),
 }
 
 /// `def`, `defonce`, `defn`
@@ -457,7 +457,7 @@ pub(crate) struct Arity {
     /// The parameter vector, as it stands in the text; empty for `#( … )`.
     pub parameters: Span,
     /// How the parameters print.
-    pub display: Run,
+    pub display: TableRange,
 }
 
 /// How a parameter prints.
@@ -475,7 +475,7 @@ pub(crate) enum ParameterDisplay {
 
 /// A `letfn` group.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct LetfnGroup {
     /// The functions, and the locals that hold them in the body.
     pub members: Vec<(FnId, LocalId)>,
     /// The body that sees them.
@@ -509,7 +509,7 @@ pub(crate) struct Ast {
     /// Keys of map patterns.
     pub entries: Vec<EntryPattern>,
     /// Bindings.
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<PatternBinding>,
     /// `case`
     pub cases: Vec<Case>,
     /// `condp`
@@ -529,13 +529,13 @@ pub(crate) struct Ast {
     /// How parameters print.
     pub display: Vec<ParameterDisplay>,
     /// `letfn`
-    pub groups: Vec<Group>,
+    pub groups: Vec<LetfnGroup>,
     /// The captures of functions; a `letfn` group and the bodies of one function share a list.
     pub captures: Vec<Vec<CaptureSource>>,
     /// Locals that loops read from outside.
     pub read_sets: Vec<LocalId>,
     /// The forms of the program.
-    pub program: Run,
+    pub program: TableRange,
     /// How many locals the program's own body has.
     pub program_locals: u32,
 }
@@ -621,7 +621,7 @@ impl Ast {
         groups.clear();
         captures.clear();
         read_sets.clear();
-        (*program, *program_locals) = (Run::default(), 0);
+        (*program, *program_locals) = (TableRange::default(), 0);
     }
 
     /// Enters a node.
@@ -652,17 +652,17 @@ impl Ast {
     }
 
     /// The children of a run.
-    pub(crate) fn list(&self, run: Run) -> &[NodeId] {
+    pub(crate) fn list(&self, run: TableRange) -> &[NodeId] {
         run.of(&self.lists)
     }
 
     /// The `n`th child of a run.
-    pub(crate) fn child(&self, run: Run, n: usize) -> NodeId {
+    pub(crate) fn child(&self, run: TableRange, n: usize) -> NodeId {
         self.list(run)[n]
     }
 
     /// The `n`th binding of a run.
-    pub(crate) fn binding(&self, run: Run, n: usize) -> Binding {
+    pub(crate) fn binding(&self, run: TableRange, n: usize) -> PatternBinding {
         run.of(&self.bindings)[n]
     }
 

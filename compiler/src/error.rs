@@ -10,10 +10,10 @@ use crate::source::{Position, Span, excerpt};
 ///
 /// The message is the text that the language defines, with its prefix and without a position; the position is beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CompileError(Box<Inner>);
+pub struct CompileError(Box<ErrorDetails>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Inner {
+struct ErrorDetails {
     reason: Reason,
     message: String,
     hint: String,
@@ -23,7 +23,13 @@ struct Inner {
 
 impl CompileError {
     pub(crate) fn new(reason: Reason, span: Span, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { reason, message: message.into(), hint: String::new(), span, position: None }))
+        Self(Box::new(ErrorDetails {
+            reason,
+            message: message.into(),
+            hint: String::new(),
+            span,
+            position: None,
+        }))
     }
 
     /// `reason: text`, the form of most messages.

@@ -171,7 +171,7 @@ pub struct Forms<'s> {
     /// Every symbol and keyword text.
     pub(crate) names: Names<'s>,
     source: &'s str,
-    tables: Box<Tables>,
+    tables: Box<FormBuffers>,
     program: Items,
     /// Notes on spellings that are read as something else, the first of each kind.
     notes: Vec<(NumberKind, String)>,
@@ -181,17 +181,17 @@ pub struct Forms<'s> {
 
 /// The buffers of forms, without the program: reused from one program to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Tables {
-    names: names::Tables,
+pub(crate) struct FormBuffers {
+    names: names::NameBuffers,
     nodes: Vec<Form>,
-    strings: Vec<Text>,
+    strings: Vec<TextLocation>,
     decoded: String,
     big: Vec<BigInt>,
 }
 
 /// Where the value of a string lies.
 #[derive(Clone, Copy, Debug)]
-enum Text {
+enum TextLocation {
     /// In the program's text.
     Source(Span),
     /// In the buffer of decoded texts.
@@ -201,11 +201,11 @@ enum Text {
 /// Bytes of an integer of as many digits as a literal may have, about.
 const BIG: usize = 80;
 
-impl Tables {
+impl FormBuffers {
     /// Bytes that it holds on to.
     pub(crate) fn bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Form>()
-            + self.strings.capacity() * size_of::<Text>()
+            + self.strings.capacity() * size_of::<TextLocation>()
             + self.decoded.capacity()
             + self.big.capacity() * BIG
     }
@@ -213,7 +213,7 @@ impl Tables {
 
 impl<'s> Forms<'s> {
     /// No forms, in empty tables that may have served before.
-    pub(crate) fn with_tables(source: &'s str, mut tables: Box<Tables>) -> Self {
+    pub(crate) fn with_tables(source: &'s str, mut tables: Box<FormBuffers>) -> Self {
         let names = Names::with_tables(source, std::mem::take(&mut tables.names));
         tables.nodes.reserve(source.len() / 6 + 8);
         Self {
@@ -228,7 +228,7 @@ impl<'s> Forms<'s> {
 
     /// The tables, emptied.
     #[inline]
-    pub(crate) fn into_tables(self) -> Box<Tables> {
+    pub(crate) fn into_tables(self) -> Box<FormBuffers> {
         let mut tables = self.tables;
         tables.names = self.names.into_tables();
         tables.names.clear();
@@ -291,7 +291,7 @@ impl<'s> Forms<'s> {
 
     /// Enters a string that stands in the program's text as it is.
     pub(crate) fn add_string(&mut self, span: Span) -> u32 {
-        self.tables.strings.push(Text::Source(span));
+        self.tables.strings.push(TextLocation::Source(span));
         self.tables.strings.len() as u32 - 1
     }
 
@@ -299,7 +299,7 @@ impl<'s> Forms<'s> {
     pub(crate) fn add_decoded(&mut self, text: &str) -> u32 {
         let start = self.tables.decoded.len();
         self.tables.decoded.push_str(text);
-        self.tables.strings.push(Text::Decoded(Span::new(start, self.tables.decoded.len())));
+        self.tables.strings.push(TextLocation::Decoded(Span::new(start, self.tables.decoded.len())));
         self.tables.strings.len() as u32 - 1
     }
 
@@ -332,8 +332,8 @@ impl<'s> Forms<'s> {
     /// The text of a [`FormKind::Str`] or [`FormKind::Regex`].
     pub(crate) fn string(&self, index: u32) -> &str {
         match self.tables.strings[index as usize] {
-            Text::Source(span) => span.text(self.source),
-            Text::Decoded(span) => span.text(&self.tables.decoded),
+            TextLocation::Source(span) => span.text(self.source),
+            TextLocation::Decoded(span) => span.text(&self.tables.decoded),
         }
     }
 

@@ -10,8 +10,8 @@
 use smallvec::SmallVec;
 
 use crate::ast::{
-    Ast, Binding, CaptureSource, FUNCTION_BODY, LocalId, Modifier, Node, NodeId, Pattern, PatternId,
-    PipeKind, Run,
+    Ast, CaptureSource, FUNCTION_BODY, LocalId, Modifier, Node, NodeId, Pattern, PatternBinding, PatternId,
+    PipeKind, TableRange,
 };
 
 /// Marks the last uses in all bodies of the program.
@@ -73,7 +73,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     /// Nodes that are evaluated one after the other.
-    fn reverse(&mut self, nodes: Run) {
+    fn reverse(&mut self, nodes: TableRange) {
         for i in (0..nodes.len()).rev() {
             self.node(self.ast.child(nodes, i));
         }
@@ -86,7 +86,7 @@ impl Pass<'_> {
         self.live.extend(&around);
     }
 
-    fn read_all(&mut self, reads: Run) {
+    fn read_all(&mut self, reads: TableRange) {
         for &local in reads.of(&self.ast.read_sets) {
             self.live.insert(local);
         }
@@ -243,9 +243,9 @@ impl Pass<'_> {
         }
     }
 
-    fn bindings(&mut self, bindings: Run) {
+    fn bindings(&mut self, bindings: TableRange) {
         for i in (0..bindings.len()).rev() {
-            let Binding { pattern, value } = self.ast.binding(bindings, i);
+            let PatternBinding { pattern, value } = self.ast.binding(bindings, i);
             self.pattern(pattern);
             self.node(value);
         }
@@ -276,7 +276,7 @@ impl Pass<'_> {
         }
     }
 
-    fn cond(&mut self, items: Run) {
+    fn cond(&mut self, items: TableRange) {
         let after = self.live.clone();
         self.node(self.ast.child(items, items.len() - 1));
         for i in (0..items.len() - 1).step_by(2).rev() {
@@ -305,13 +305,13 @@ impl Pass<'_> {
 
     /// Evaluated: callees and arguments before the hole, outermost call first; the base; arguments after the hole and the
     /// calls themselves, innermost first.
-    fn thread(&mut self, base: NodeId, calls: Run) {
+    fn thread(&mut self, base: NodeId, calls: TableRange) {
         let parts = |ast: &Ast, i: usize| match ast.node(ast.child(calls, i)) {
             Node::Call { callee, arguments } => (Some(callee), arguments),
             Node::CallGlobal { arguments, .. } => (None, arguments),
-            _ => (None, Run::default()),
+            _ => (None, TableRange::default()),
         };
-        let hole = |ast: &Ast, arguments: Run| {
+        let hole = |ast: &Ast, arguments: TableRange| {
             ast.list(arguments)
                 .iter()
                 .position(|&node| ast.node(node) == Node::Hole)

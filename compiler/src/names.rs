@@ -21,21 +21,21 @@ impl Name {
 #[derive(Debug)]
 pub(crate) struct Names<'s> {
     source: &'s str,
-    tables: Tables,
-    /// See [`Key::hash`].
+    tables: NameBuffers,
+    /// See [`TextKey::hash`].
     secrets: [u64; 2],
 }
 
 /// The buffers of a table of names, without the program: reused from one to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Tables {
+pub(crate) struct NameBuffers {
     entries: Vec<Interned>,
     /// Names plus one by their hash, with linear probing; zero where there is none. At most half full, and empty or a power
     /// of two long.
     slots: Vec<u32>,
 }
 
-impl Tables {
+impl NameBuffers {
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.slots.fill(0);
@@ -45,7 +45,7 @@ impl Tables {
 #[derive(Clone, Copy, Debug)]
 struct Interned {
     /// Distinguishes the name from others of the same length.
-    key: Key,
+    key: TextKey,
     /// Where it stands first.
     span: Span,
 }
@@ -53,41 +53,41 @@ struct Interned {
 /// Fewest slots.
 const SLOTS: usize = 64;
 
-/// The bytes of a text of up to [`Key::SHORT`] bytes: its first ones and its last ones, which overlap, so that they and the
+/// The bytes of a text of up to [`TextKey::SHORT`] bytes: its first ones and its last ones, which overlap, so that they and the
 /// length are the whole text. Of a longer text a hash and nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key(u64, u64);
+struct TextKey(u64, u64);
 
-impl Key {
+impl TextKey {
     const SHORT: usize = 16;
 
     #[inline(always)]
-    fn of(text: &[u8]) -> Key {
+    fn of(text: &[u8]) -> TextKey {
         match text {
-            [] => Key(0, 0),
+            [] => TextKey(0, 0),
             [.., last] if text.len() < 4 => {
                 let (first, middle) = (text[0], text[text.len() / 2]);
-                Key(u64::from(first) | u64::from(middle) << 8 | u64::from(*last) << 16, 0)
+                TextKey(u64::from(first) | u64::from(middle) << 8 | u64::from(*last) << 16, 0)
             }
             _ if text.len() < 8 => match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
                 (Some(first), Some(last)) => {
-                    Key(u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
+                    TextKey(u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
                 }
                 _ => unreachable!("there are four bytes"),
             },
             _ if text.len() <= Self::SHORT => match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
-                (Some(first), Some(last)) => Key(u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+                (Some(first), Some(last)) => TextKey(u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
                 _ => unreachable!("there are eight bytes"),
             },
-            _ => Key::of_long(text),
+            _ => TextKey::of_long(text),
         }
     }
 
     /// A function of its own, so that the state for short names stays in registers.
     #[cold]
     #[inline(never)]
-    fn of_long(text: &[u8]) -> Key {
-        Key(SECRETS.0.hash_one(text), 0)
+    fn of_long(text: &[u8]) -> TextKey {
+        TextKey(SECRETS.0.hash_one(text), 0)
     }
 
     /// A hash that differs from process to process, so that no text can be written to make all its names collide.
@@ -117,11 +117,11 @@ impl<'s> Names<'s> {
     }
 
     /// The names of `source`, in empty tables that may have served before.
-    pub(crate) fn with_tables(source: &'s str, tables: Tables) -> Self {
+    pub(crate) fn with_tables(source: &'s str, tables: NameBuffers) -> Self {
         Self { source, tables, secrets: SECRETS.1 }
     }
 
-    pub(crate) fn into_tables(self) -> Tables {
+    pub(crate) fn into_tables(self) -> NameBuffers {
         self.tables
     }
 
@@ -132,7 +132,7 @@ impl<'s> Names<'s> {
             self.grow();
         }
         let text = bytes(self.source, span);
-        let key = Key::of(text);
+        let key = TextKey::of(text);
         match self.probe(text, key) {
             Ok(name) => name,
             Err(slot) => {
@@ -146,15 +146,15 @@ impl<'s> Names<'s> {
 
     /// The name of this text, or the slot where it belongs. There are slots.
     #[inline(always)]
-    fn probe(&self, text: &[u8], key: Key) -> Result<Name, usize> {
-        let Tables { entries, slots } = &self.tables;
+    fn probe(&self, text: &[u8], key: TextKey) -> Result<Name, usize> {
+        let NameBuffers { entries, slots } = &self.tables;
         let mask = slots.len() - 1;
         let mut slot = key.hash(text.len(), self.secrets) & mask;
         while let Some(name) = slots[slot].checked_sub(1) {
             let known = &entries[name as usize];
             if known.key == key
                 && (known.span.end - known.span.start) as usize == text.len()
-                && (text.len() <= Key::SHORT || bytes(self.source, known.span) == text)
+                && (text.len() <= TextKey::SHORT || bytes(self.source, known.span) == text)
             {
                 return Ok(Name(name));
             }
@@ -165,7 +165,7 @@ impl<'s> Names<'s> {
 
     #[cold]
     fn grow(&mut self) {
-        let Tables { entries, slots } = &mut self.tables;
+        let NameBuffers { entries, slots } = &mut self.tables;
         let count = (slots.len() * 2).max(SLOTS);
         slots.clear();
         slots.resize(count, 0);
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn equal_texts_are_one_name() {
-        let mut names = Names::with_tables("a b a", Tables::default());
+        let mut names = Names::with_tables("a b a", NameBuffers::default());
         let a = names.intern(Span::new(0, 1));
         let b = names.intern(Span::new(2, 3));
         assert_eq!(names.intern(Span::new(4, 5)), a);
@@ -230,7 +230,7 @@ mod tests {
             for other in others.iter().chain([&"a".repeat(length + 1), &"\0".repeat(length)]) {
                 text.push_str(other);
             }
-            let mut names = Names::with_tables(&text, Tables::default());
+            let mut names = Names::with_tables(&text, NameBuffers::default());
             let mut start = 0;
             for word in 0..=length {
                 let span = Span::new(start, start + length);
@@ -256,7 +256,7 @@ mod tests {
                 span
             })
         };
-        let mut tables = Tables::default();
+        let mut tables = NameBuffers::default();
         for _ in 0..2 {
             let mut names = Names::with_tables(&text, tables);
             let first: Vec<Name> = spans().map(|span| names.intern(span)).collect();

@@ -7,7 +7,7 @@ use ptc_vm::error::NilArguments;
 use ptc_vm::machine::Library;
 
 use crate::analyze;
-use crate::ast::{Ast, Binding, CaptureSource, LocalId, Node, NodeId, Pattern, PatternId, Run};
+use crate::ast::{Ast, CaptureSource, LocalId, Node, NodeId, Pattern, PatternBinding, PatternId, TableRange};
 use crate::error::Result;
 use crate::names::{Name, Names};
 use crate::reader;
@@ -35,8 +35,8 @@ pub fn nil_origin(source: &str, library: &'static Library, error: &ptc_vm::Error
 
 fn told(source: &str, library: &'static Library, nil: &NilArguments, offset: u32) -> Result<String> {
     let mut forms = reader::read(source)?;
-    let analysis = analyze::analyze(source, library, &mut forms, analyze::Tables::default())?;
-    let text = Text { source, library, ast: &analysis.ast, names: &forms.names };
+    let analysis = analyze::analyze(source, library, &mut forms, analyze::AnalysisBuffers::default())?;
+    let text = ProgramText { source, library, ast: &analysis.ast, names: &forms.names };
     Ok(text.nil_of_call(nil, offset).unwrap_or_default())
 }
 
@@ -51,14 +51,14 @@ fn offset(source: &str, line: u32, column: u32) -> Option<u32> {
 }
 
 /// A program as text and as core forms.
-struct Text<'p> {
+struct ProgramText<'p> {
     source: &'p str,
     library: &'static Library,
     ast: &'p Ast,
     names: &'p Names<'p>,
 }
 
-impl Text<'_> {
+impl ProgramText<'_> {
     /// The text about the `nil` of the call that begins at a byte.
     fn nil_of_call(&self, nil: &NilArguments, offset: u32) -> Option<String> {
         let ast = self.ast;
@@ -109,7 +109,7 @@ impl Text<'_> {
                 Node::Local { local, .. } => self.local(local, span, self.function_at(span)),
                 Node::Capture(n) => self.capture(n, span),
                 Node::Global(name) => self.definition(name),
-                _ => return Some(self.tell(name, Bound::Value(argument))),
+                _ => return Some(self.tell(name, NameBinding::Value(argument))),
             };
             let written = span.text(self.source);
             if name.is_none() {
@@ -120,7 +120,7 @@ impl Text<'_> {
                 name = Some(written);
             }
             match bound {
-                Some(Bound::Value(value)) => argument = value,
+                Some(NameBinding::Value(value)) => argument = value,
                 Some(part) => return Some(self.tell(name, part)),
                 None => break,
             }
@@ -128,20 +128,20 @@ impl Text<'_> {
         name.map(|name| format!(". The nil is {name}"))
     }
 
-    fn tell(&self, name: Option<&str>, bound: Bound) -> String {
-        let (Bound::Value(node) | Bound::Part(node)) = bound;
+    fn tell(&self, name: Option<&str>, bound: NameBinding) -> String {
+        let (NameBinding::Value(node) | NameBinding::Part(node)) = bound;
         let span = self.ast.span(node);
         let (line, column) = line_column(self.source, span.start as usize);
         let shown = shortened(self.source, span, SHOWN, "…");
         match (name, bound) {
             (None, _) => format!(". The nil is the value of {shown} at {line}:{column}"),
-            (Some(name), Bound::Value(_)) if self.ast.node(node) == Node::Nil => {
+            (Some(name), NameBinding::Value(_)) if self.ast.node(node) == Node::Nil => {
                 format!(". The nil is {name}, which is bound to nil at {line}:{column}")
             }
-            (Some(name), Bound::Value(_)) => {
+            (Some(name), NameBinding::Value(_)) => {
                 format!(". The nil is {name}, the value of {shown} at {line}:{column}")
             }
-            (Some(name), Bound::Part(_)) => {
+            (Some(name), NameBinding::Part(_)) => {
                 format!(". The nil is {name}, which is not in the value of {shown} at {line}:{column}")
             }
         }
@@ -161,7 +161,7 @@ impl Text<'_> {
     }
 
     /// The value to which a `let` around a place binds a local of a function.
-    fn local(&self, local: LocalId, at: Span, function: Option<usize>) -> Option<Bound> {
+    fn local(&self, local: LocalId, at: Span, function: Option<usize>) -> Option<NameBinding> {
         let ast = self.ast;
         ast.ids().find_map(|id| match ast.node(id) {
             Node::Let { bindings, .. } if holds(ast.span(id), at) => {
@@ -172,11 +172,11 @@ impl Text<'_> {
         })
     }
 
-    fn bound(&self, bindings: Run, local: LocalId) -> Option<Bound> {
-        bindings.of(&self.ast.bindings).iter().find_map(|&Binding { pattern, value }| {
+    fn bound(&self, bindings: TableRange, local: LocalId) -> Option<NameBinding> {
+        bindings.of(&self.ast.bindings).iter().find_map(|&PatternBinding { pattern, value }| {
             match self.ast.patterns[pattern.0 as usize] {
-                Pattern::Bind(bound) if bound == local => Some(Bound::Value(value)),
-                _ if self.binds(pattern, local) => Some(Bound::Part(value)),
+                Pattern::Bind(bound) if bound == local => Some(NameBinding::Value(value)),
+                _ if self.binds(pattern, local) => Some(NameBinding::Part(value)),
                 _ => None,
             }
         })
@@ -196,7 +196,7 @@ impl Text<'_> {
     }
 
     /// The value to which a captured name was bound where the function was made.
-    fn capture(&self, n: u32, at: Span) -> Option<Bound> {
+    fn capture(&self, n: u32, at: Span) -> Option<NameBinding> {
         let mut n = n;
         let mut function = self.function_at(at)?;
         loop {
@@ -212,10 +212,10 @@ impl Text<'_> {
     }
 
     /// The program's definition of a name, if there is only one.
-    fn definition(&self, name: Name) -> Option<Bound> {
+    fn definition(&self, name: Name) -> Option<NameBinding> {
         let mut definitions = self.ast.definitions.iter().filter(|definition| definition.name == name);
         match (definitions.next(), definitions.next()) {
-            (Some(only), None) if !only.once => Some(Bound::Value(only.value)),
+            (Some(only), None) if !only.once => Some(NameBinding::Value(only.value)),
             _ => None,
         }
     }
@@ -248,7 +248,7 @@ enum Callee {
 
 /// The binding of a name.
 #[derive(Clone, Copy)]
-enum Bound {
+enum NameBinding {
     /// The value of this.
     Value(NodeId),
     /// A part of the value of this.

@@ -11,9 +11,9 @@ use crate::{analyze, codegen, form, reader};
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) stacks: reader::Stacks,
-    pub(crate) forms: Box<form::Tables>,
-    pub(crate) analysis: analyze::Tables,
-    pub(crate) codegen: codegen::Tables,
+    pub(crate) forms: Box<form::FormBuffers>,
+    pub(crate) analysis: analyze::AnalysisBuffers,
+    pub(crate) codegen: codegen::GeneratorBuffers,
 }
 
 /// Forms of more than so many bytes are a large program's: that is a text of some 16 KiB.

@@ -40,7 +40,7 @@ pub(crate) struct Analysis {
 
 /// The buffers of analysis, without the program: reused from one program to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Tables {
+pub(crate) struct AnalysisBuffers {
     pub(super) ast: Box<Ast>,
     pub(super) names: Vec<NameState>,
     pub(super) scope: Scope,
@@ -54,11 +54,11 @@ impl Analysis {
 
     /// The tables, emptied.
     #[inline]
-    pub(crate) fn into_tables(self) -> Tables {
+    pub(crate) fn into_tables(self) -> AnalysisBuffers {
         let Self { mut ast, mut names, mut scope, .. } = self;
         ast.clear();
         names.clear();
         scope.clear();
-        Tables { ast, names, scope }
+        AnalysisBuffers { ast, names, scope }
     }
 }

@@ -1,9 +1,9 @@
 //! The analyser: one pass over the forms.
 
-use super::analysis::{Analysis, FreeName, Tables};
+use super::analysis::{Analysis, AnalysisBuffers, FreeName};
 use super::loading::Loaded;
 use super::scope::{NameState, Scope};
-use crate::ast::{Ast, LocalId, Node, NodeId, Run};
+use crate::ast::{Ast, LocalId, Node, NodeId, TableRange};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Forms, Items};
 use crate::names::Name;
@@ -26,7 +26,7 @@ const NODES_CHARGED: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Threaded {
     /// The first steps of a thread, applied to its start.
-    Steps { start: Form, steps: Items, place: Place },
+    Steps { start: Form, steps: Items, place: ThreadPosition },
     /// The value in a local of the body at a level.
     Local { local: LocalId, level: u32 },
     /// The value on the stack, in a call that is a step.
@@ -35,7 +35,7 @@ pub(super) enum Threaded {
 
 /// Where a step takes the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ThreadPosition {
     /// As first argument.
     First,
     /// As last argument.
@@ -75,9 +75,9 @@ impl<'a, 's> Analyzer<'a, 's> {
         source: &'s str,
         library: &'static Library,
         forms: &'a mut Forms<'s>,
-        tables: Tables,
+        tables: AnalysisBuffers,
     ) -> Result<Self> {
-        let Tables { mut ast, mut names, scope } = tables;
+        let AnalysisBuffers { mut ast, mut names, scope } = tables;
         let refused = |error| CompileError::limit(Span::default(), &error);
         meter::charge_steps(STEPS_PER_NODE * forms.len() as u64).map_err(refused)?;
         let mut held = MemoryCharge::default();
@@ -243,7 +243,7 @@ impl<'a, 's> Analyzer<'a, 's> {
 
     pub(super) fn list_form(&mut self, form: Form, items: Items, tail: bool) -> Result<NodeId> {
         if items.is_empty() {
-            return Ok(self.ast.add(Node::List(Run::default()), form.span));
+            return Ok(self.ast.add(Node::List(TableRange::default()), form.span));
         }
         let head = self.forms.at(items, 0);
         match self.special_form(head) {
@@ -360,7 +360,7 @@ impl<'a, 's> Analyzer<'a, 's> {
     }
 
     /// The values of all forms, none of them in tail position.
-    pub(super) fn values(&mut self, items: Items) -> Result<Run> {
+    pub(super) fn values(&mut self, items: Items) -> Result<TableRange> {
         let mut nodes = Nodes::new();
         for i in 0..items.len() {
             nodes.push(self.expr(self.forms.at(items, i), false)?);
@@ -368,8 +368,8 @@ impl<'a, 's> Analyzer<'a, 's> {
         Ok(self.list(&nodes))
     }
 
-    pub(super) fn list(&mut self, nodes: &[NodeId]) -> Run {
-        Run::append(&mut self.ast.lists, nodes)
+    pub(super) fn list(&mut self, nodes: &[NodeId]) -> TableRange {
+        TableRange::append(&mut self.ast.lists, nodes)
     }
 
     pub(super) fn nil(&mut self, span: Span) -> NodeId {

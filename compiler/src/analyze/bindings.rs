@@ -1,14 +1,14 @@
 //! `let`, `loop`, `recur`.
 
 use super::analyzer::Analyzer;
-use super::scope::{BindingKind, Target};
-use crate::ast::{Binding, FUNCTION_BODY, LocalId, Loop, Node, NodeId, Pattern, Run};
+use super::scope::{BindingKind, RecurTarget};
+use crate::ast::{FUNCTION_BODY, LocalId, Loop, Node, NodeId, Pattern, PatternBinding, TableRange};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
 use smallvec::SmallVec;
 
-type Bindings = SmallVec<[Binding; 6]>;
+type Bindings = SmallVec<[PatternBinding; 6]>;
 
 /// Where the part of a loop that is repeated begins.
 #[derive(Clone, Copy, Debug)]
@@ -44,12 +44,12 @@ impl Analyzer<'_, '_> {
     }
 
     /// `:let` of comprehensions: the vector has been checked.
-    pub(super) fn let_bindings(&mut self, form: Form) -> Result<Run> {
+    pub(super) fn let_bindings(&mut self, form: Form) -> Result<TableRange> {
         let pairs = self.binding_vector(form)?;
         self.bindings(pairs)
     }
 
-    fn bindings(&mut self, pairs: Items) -> Result<Run> {
+    fn bindings(&mut self, pairs: Items) -> Result<TableRange> {
         let mut bindings = Bindings::new();
         for i in (0..pairs.len()).step_by(2) {
             let value = self.expr(self.forms.at(pairs, i + 1), false)?;
@@ -57,9 +57,9 @@ impl Analyzer<'_, '_> {
             if let Pattern::Bind(local) = self.ast.patterns[pattern.0 as usize] {
                 self.keep_value(local, value);
             }
-            bindings.push(Binding { pattern, value });
+            bindings.push(PatternBinding { pattern, value });
         }
-        Ok(Run::append(&mut self.ast.bindings, &bindings))
+        Ok(TableRange::append(&mut self.ast.bindings, &bindings))
     }
 
     pub(super) fn loop_form(&mut self, items: Items, span: Span) -> Result<NodeId> {
@@ -74,7 +74,7 @@ impl Analyzer<'_, '_> {
             let variables = self.bindings(pairs)?;
             // The first values are computed once.
             inside.reads = self.scope.body().reads.len();
-            self.loop_body(inside, variables, Run::default(), items.skip(1), span)?
+            self.loop_body(inside, variables, TableRange::default(), items.skip(1), span)?
         } else {
             self.destructuring_loop(pairs, items.skip(1), span)?
         };
@@ -105,7 +105,7 @@ impl Analyzer<'_, '_> {
                 _ if i + 1 == count => {}
                 _ => {
                     let pattern = self.pattern(form)?;
-                    before.push(Binding { pattern, value });
+                    before.push(PatternBinding { pattern, value });
                 }
             }
         }
@@ -129,19 +129,19 @@ impl Analyzer<'_, '_> {
                 _ => {
                     let value = self.read(variable, form.span);
                     let pattern = self.pattern(form)?;
-                    heads.push(Binding { pattern, value });
+                    heads.push(PatternBinding { pattern, value });
                 }
             }
         }
-        let variables = Run::append(&mut self.ast.bindings, &variables);
-        let heads = Run::append(&mut self.ast.bindings, &heads);
+        let variables = TableRange::append(&mut self.ast.bindings, &variables);
+        let heads = TableRange::append(&mut self.ast.bindings, &heads);
         let inner = self.loop_body(inside, variables, heads, body, span)?;
-        let bindings = Run::append(&mut self.ast.bindings, &before);
+        let bindings = TableRange::append(&mut self.ast.bindings, &before);
         Ok(self.ast.add(Node::Let { bindings, body: inner }, span))
     }
 
-    fn plain(&mut self, local: LocalId, value: NodeId) -> Binding {
-        Binding { pattern: self.add_pattern(Pattern::Bind(local)), value }
+    fn plain(&mut self, local: LocalId, value: NodeId) -> PatternBinding {
+        PatternBinding { pattern: self.add_pattern(Pattern::Bind(local)), value }
     }
 
     fn read(&mut self, local: LocalId, span: Span) -> NodeId {
@@ -152,21 +152,21 @@ impl Analyzer<'_, '_> {
     fn loop_body(
         &mut self,
         inside: Round,
-        variables: Run,
-        heads: Run,
+        variables: TableRange,
+        heads: TableRange,
         body: Items,
         span: Span,
     ) -> Result<NodeId> {
         let index = self.ast.loops.len() as u32;
         let placeholder = self.nil(span);
-        self.ast.loops.push(Loop { variables, heads, body: placeholder, reads: Run::default() });
-        self.scope.body().targets.push(Target { index, used: false });
+        self.ast.loops.push(Loop { variables, heads, body: placeholder, reads: TableRange::default() });
+        self.scope.body().targets.push(RecurTarget { index, used: false });
         let body = self.body(body, true, span)?;
         let target = self.scope.body().targets.pop();
         let reads = if target.is_some_and(|target| target.used) {
             self.reads_from_outside(inside)
         } else {
-            Run::default()
+            TableRange::default()
         };
         let entry = &mut self.ast.loops[index as usize];
         entry.body = body;
@@ -181,13 +181,13 @@ impl Analyzer<'_, '_> {
     }
 
     /// The locals from outside that have been read since. Locals bound inside are bound anew in each round.
-    pub(super) fn reads_from_outside(&mut self, inside: Round) -> Run {
+    pub(super) fn reads_from_outside(&mut self, inside: Round) -> TableRange {
         let reads = &self.scope.body().reads[inside.reads..];
         let mut reads: SmallVec<[LocalId; 16]> =
             reads.iter().copied().filter(|local| local.0 < inside.locals).collect();
         reads.sort_unstable();
         reads.dedup();
-        Run::append(&mut self.ast.read_sets, &reads)
+        TableRange::append(&mut self.ast.read_sets, &reads)
     }
 
     pub(super) fn recur(&mut self, items: Items, span: Span, tail: bool) -> Result<NodeId> {

@@ -1,7 +1,7 @@
 //! `case` and `condp`.
 
 use super::analyzer::{Analyzer, Nodes};
-use crate::ast::{Case, Condp, CondpClause, Node, NodeId, Run};
+use crate::ast::{Case, Condp, CondpClause, Node, NodeId, TableRange};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
@@ -30,7 +30,7 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(Node::Case(self.ast.cases.len() as u32 - 1), span))
     }
 
-    fn case_constants(&mut self, form: Form) -> Result<Run> {
+    fn case_constants(&mut self, form: Form) -> Result<TableRange> {
         let mut nodes = Nodes::new();
         match form.kind {
             FormKind::List(items) if items.is_empty() => {

@@ -4,10 +4,10 @@
 //! itself a sequence without end: `(for [x s …] body)` means `(mapcat (fn [y] (for [x [y] …] body)) s)`.
 
 use super::analyzer::Analyzer;
-use super::scope::Target;
+use super::scope::RecurTarget;
 use crate::ast::{
-    Arity, Comprehension, FUNCTION_BODY, Function, Level, LocalId, Loop, Modifier, Node, NodeId,
-    ParameterDisplay, Run,
+    Arity, Comprehension, ComprehensionLoop, FUNCTION_BODY, Function, LocalId, Loop, Modifier, Node, NodeId,
+    ParameterDisplay, TableRange,
 };
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
@@ -63,7 +63,7 @@ impl Analyzer<'_, '_> {
         let captures = self.new_captures();
         self.scope.enter_function(captures);
         self.scope.body().locals = 1;
-        self.scope.body().targets.push(Target { index: FUNCTION_BODY, used: false });
+        self.scope.body().targets.push(RecurTarget { index: FUNCTION_BODY, used: false });
         let element = self.read_local(ELEMENT);
         let element = self.ast.add(element, span);
         let items = self.list(&[element]);
@@ -74,14 +74,14 @@ impl Analyzer<'_, '_> {
             required: 1,
             rest: None,
             body: Loop {
-                variables: Run::default(),
-                heads: Run::default(),
+                variables: TableRange::default(),
+                heads: TableRange::default(),
                 body: node,
-                reads: Run::default(),
+                reads: TableRange::default(),
             },
             locals,
             parameters: Span::default(),
-            display: Run::append(&mut self.ast.display, &[ParameterDisplay::Pattern]),
+            display: TableRange::append(&mut self.ast.display, &[ParameterDisplay::Pattern]),
         };
         self.ast.functions[id.0 as usize] = Function { name: None, arities: vec![arity], captures, span };
         let function = self.ast.add(Node::Fn(id), span);
@@ -122,7 +122,7 @@ impl Analyzer<'_, '_> {
                 modifiers.push(self.modifier(self.text(name), bindings.skip(i))?);
                 i += 2;
             }
-            levels.push(Level { pattern, collection, modifiers, reads: Run::default() });
+            levels.push(ComprehensionLoop { pattern, collection, modifiers, reads: TableRange::default() });
         }
         let body = self.body(body, false, span)?;
         for (level, round) in levels.iter_mut().zip(rounds) {
@@ -215,7 +215,7 @@ impl Analyzer<'_, '_> {
         let level_reads = self.reads_from_outside(round);
         self.forget_definitions(defined);
         self.unbind(mark);
-        let level = Level { pattern, collection, modifiers: Vec::new(), reads: level_reads };
+        let level = ComprehensionLoop { pattern, collection, modifiers: Vec::new(), reads: level_reads };
         self.ast.comprehensions.push(Comprehension { collects: false, levels: vec![level], body });
         Ok(self.ast.add(Node::For(self.ast.comprehensions.len() as u32 - 1), span))
     }

@@ -7,7 +7,7 @@ use crate::source::Span;
 
 /// The conclusion about a call.
 #[derive(Clone, Copy)]
-enum Said {
+enum CallConclusion {
     /// Its value has no end.
     Endless,
     /// It has as much an end as that of this argument.
@@ -30,27 +30,27 @@ impl Analyzer<'_, '_> {
                 Node::Thread { base, calls } => {
                     let calls = self.ast.list(calls);
                     self.charge_work(calls.len(), span)?;
-                    let mut said = Said::As(base);
+                    let mut said = CallConclusion::As(base);
                     // From the outermost one, as long as it is about the one before it.
                     for call in calls.iter().rev() {
                         said = self.said(*call);
                         match said {
-                            Said::As(argument) if self.ast.node(argument) == Node::Hole => {
-                                said = Said::As(base);
+                            CallConclusion::As(argument) if self.ast.node(argument) == Node::Hole => {
+                                said = CallConclusion::As(base);
                             }
                             _ => break,
                         }
                     }
                     match said {
-                        Said::Endless => return Ok(true),
-                        Said::As(argument) => Some((argument, level)),
-                        Said::Nothing => None,
+                        CallConclusion::Endless => return Ok(true),
+                        CallConclusion::As(argument) => Some((argument, level)),
+                        CallConclusion::Nothing => None,
                     }
                 }
                 _ => match self.said(node) {
-                    Said::Endless => return Ok(true),
-                    Said::As(argument) => Some((argument, level)),
-                    Said::Nothing => None,
+                    CallConclusion::Endless => return Ok(true),
+                    CallConclusion::As(argument) => Some((argument, level)),
+                    CallConclusion::Nothing => None,
                 },
             };
         }
@@ -87,27 +87,29 @@ impl Analyzer<'_, '_> {
 
     /// The conclusion about a call of a function of the library. If the program has another one of that name, no harm is done:
     /// a finite sequence is then walked as an endless one would be.
-    fn said(&self, node: NodeId) -> Said {
+    fn said(&self, node: NodeId) -> CallConclusion {
         let (name, arguments) = match self.ast.node(node) {
             Node::Call { callee, arguments } => match self.ast.node(callee) {
                 Node::Builtin(id) => (self.library.get(id).name, arguments),
-                _ => return Said::Nothing,
+                _ => return CallConclusion::Nothing,
             },
             Node::CallGlobal { name, arguments } => (self.text(name), arguments),
-            _ => return Said::Nothing,
+            _ => return CallConclusion::Nothing,
         };
         let arguments = self.ast.list(arguments);
         match (name, arguments) {
-            ("range", []) | ("repeat" | "repeatedly" | "cycle", [_]) | ("iterate", [_, _]) => Said::Endless,
+            ("range", []) | ("repeat" | "repeatedly" | "cycle", [_]) | ("iterate", [_, _]) => {
+                CallConclusion::Endless
+            }
             (
                 "concat" | "cons" | "dedupe" | "distinct" | "drop" | "drop-while" | "eduction" | "filter"
                 | "interleave" | "interpose" | "keep" | "keep-indexed" | "list*" | "map" | "map-indexed"
                 | "mapcat" | "next" | "partition" | "partition-all" | "partition-by" | "reductions"
                 | "remove" | "rest" | "seq" | "sequence" | "take-nth",
                 [.., last],
-            ) => Said::As(*last),
-            ("conj" | "nnext" | "nthnext" | "nthrest", [first, ..]) => Said::As(*first),
-            _ => Said::Nothing,
+            ) => CallConclusion::As(*last),
+            ("conj" | "nnext" | "nthnext" | "nthrest", [first, ..]) => CallConclusion::As(*first),
+            _ => CallConclusion::Nothing,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `fn`, `letfn`, and the functions of `defn`.
 
 use super::analyzer::Analyzer;
-use super::scope::{BindingKind, Target};
+use super::scope::{BindingKind, RecurTarget};
 use crate::ast::{
-    Arity, Binding, FUNCTION_BODY, FnId, Function, Group, LocalId, Loop, Node, NodeId, ParameterDisplay, Run,
+    Arity, FUNCTION_BODY, FnId, Function, LetfnGroup, LocalId, Loop, Node, NodeId, ParameterDisplay,
+    PatternBinding, TableRange,
 };
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
@@ -143,7 +144,7 @@ impl Analyzer<'_, '_> {
         let count = items.len() as u32;
         self.scope.body().locals = count + u32::from(rest.is_some());
         let (heads, display) = self.parameters(items, rest)?;
-        self.scope.body().targets.push(Target { index: FUNCTION_BODY, used: false });
+        self.scope.body().targets.push(RecurTarget { index: FUNCTION_BODY, used: false });
         let body = if self.is_conditions(body) { body.skip(1) } else { body };
         let node = self.uncertain_body(body, true, parameters.span)?;
         self.unbind(mark);
@@ -151,7 +152,7 @@ impl Analyzer<'_, '_> {
         Ok(Arity {
             required: count,
             rest: rest.map(|_| LocalId(count)),
-            body: Loop { variables: Run::default(), heads, body: node, reads: Run::default() },
+            body: Loop { variables: TableRange::default(), heads, body: node, reads: TableRange::default() },
             locals,
             parameters: parameters.span,
             display,
@@ -172,9 +173,9 @@ impl Analyzer<'_, '_> {
     /// Binds all parameters: their patterns, and how they are shown. Apart from [`arity`](Self::arity), which is on the stack once
     /// for each level of nesting.
     #[inline(never)]
-    fn parameters(&mut self, items: Items, rest: Option<Form>) -> Result<(Run, Run)> {
+    fn parameters(&mut self, items: Items, rest: Option<Form>) -> Result<(TableRange, TableRange)> {
         let count = items.len() as u32;
-        let mut heads: SmallVec<[Binding; 4]> = SmallVec::new();
+        let mut heads: SmallVec<[PatternBinding; 4]> = SmallVec::new();
         let mut display: SmallVec<[ParameterDisplay; 4]> = SmallVec::new();
         for i in 0..count {
             let form = self.forms.at(items, i as usize);
@@ -183,8 +184,8 @@ impl Analyzer<'_, '_> {
         if let Some(rest) = rest {
             display.push(self.parameter(rest, LocalId(count), true, &mut heads)?);
         }
-        let heads = Run::append(&mut self.ast.bindings, &heads);
-        let display = Run::append(&mut self.ast.display, &display);
+        let heads = TableRange::append(&mut self.ast.bindings, &heads);
+        let display = TableRange::append(&mut self.ast.display, &display);
         Ok((heads, display))
     }
 
@@ -194,7 +195,7 @@ impl Analyzer<'_, '_> {
         form: Form,
         local: LocalId,
         is_rest: bool,
-        heads: &mut SmallVec<[Binding; 4]>,
+        heads: &mut SmallVec<[PatternBinding; 4]>,
     ) -> Result<ParameterDisplay> {
         if let FormKind::Symbol(name) = form.kind {
             self.refuse_placeholder(name, form.span)?;
@@ -204,7 +205,7 @@ impl Analyzer<'_, '_> {
         let node = self.read_local(local);
         let value = self.ast.add(node, form.span);
         let pattern = if is_rest { self.rest_pattern(form)? } else { self.pattern(form)? };
-        heads.push(Binding { pattern, value });
+        heads.push(PatternBinding { pattern, value });
         Ok(ParameterDisplay::Pattern)
     }
 
@@ -244,7 +245,7 @@ impl Analyzer<'_, '_> {
         let members = siblings.iter().map(|&(name, id)| (id, self.bind(name))).collect();
         let body = self.body(items.skip(1), tail, span)?;
         self.unbind(mark);
-        self.ast.groups.push(Group { members, body });
+        self.ast.groups.push(LetfnGroup { members, body });
         Ok(self.ast.add(Node::Letfn(self.ast.groups.len() as u32 - 1), span))
     }
 }

@@ -1,7 +1,7 @@
 //! Lexical scope: binding names and resolving them.
 
 use super::analyzer::Analyzer;
-use super::scope::{Binding, BindingKind};
+use super::scope::{BindingKind, ScopeBinding};
 use crate::ast::{CaptureSource, LocalId, Node};
 use crate::names::Name;
 
@@ -23,7 +23,7 @@ impl Analyzer<'_, '_> {
     pub(super) fn bind_to(&mut self, name: Name, kind: BindingKind) {
         let level = self.scope.level();
         let hidden = self.names[name.index()].binding;
-        self.scope.bindings.push(Binding { name, kind, level, hidden });
+        self.scope.bindings.push(ScopeBinding { name, kind, level, hidden });
         let state = &mut self.names[name.index()];
         state.binding = self.scope.bindings.len() as u32;
         state.bound = true;

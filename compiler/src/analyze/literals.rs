@@ -1,7 +1,7 @@
 //! Collection literals and quoted data.
 
 use super::analyzer::{Analyzer, Nodes};
-use crate::ast::{Collection, Node, NodeId, Run};
+use crate::ast::{Collection, Node, NodeId, TableRange};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::{Span, excerpt};
@@ -70,7 +70,7 @@ impl Analyzer<'_, '_> {
         Ok(())
     }
 
-    fn all_constant(&self, items: Run) -> bool {
+    fn all_constant(&self, items: TableRange) -> bool {
         self.ast.list(items).iter().all(|&node| self.ast.is_constant(node))
     }
 
@@ -163,7 +163,7 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(node, form.span))
     }
 
-    fn quoted_items(&mut self, items: Items) -> Result<Run> {
+    fn quoted_items(&mut self, items: Items) -> Result<TableRange> {
         let mut nodes = Nodes::new();
         for i in 0..items.len() {
             let form = self.forms.at(items, i);

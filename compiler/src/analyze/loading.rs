@@ -59,7 +59,7 @@ impl Loaded {
 }
 
 /// A namespace as a program asks for it.
-struct Wanted {
+struct NamespaceRequest {
     name: Name,
     span: Span,
     /// The rest of the vector after its name.
@@ -121,7 +121,7 @@ impl Analyzer<'_, '_> {
             // `:reload`, `:verbose`
             FormKind::Keyword(_) => Ok(()),
             FormKind::QuotedSymbol(name) | FormKind::Symbol(name) => {
-                self.load(&Wanted { name, span: form.span, options: Items::default() }, None, all)
+                self.load(&NamespaceRequest { name, span: form.span, options: Items::default() }, None, all)
             }
             FormKind::Vector(items) => {
                 let wanted = self.wanted(form, items)?;
@@ -133,7 +133,9 @@ impl Analyzer<'_, '_> {
                 };
                 self.each(items.skip(1), |this, form| {
                     let wanted = match form.kind {
-                        FormKind::Symbol(name) => Wanted { name, span: form.span, options: Items::default() },
+                        FormKind::Symbol(name) => {
+                            NamespaceRequest { name, span: form.span, options: Items::default() }
+                        }
                         FormKind::Vector(items) => this.wanted(form, items)?,
                         _ => return Err(this.not_a_namespace(form)),
                     };
@@ -149,9 +151,11 @@ impl Analyzer<'_, '_> {
         matches!(self.forms[items], [Form { kind: FormKind::Symbol(name), .. }, _] if self.text(name) == "quote")
     }
 
-    fn wanted(&self, form: Form, items: Items) -> Result<Wanted> {
+    fn wanted(&self, form: Form, items: Items) -> Result<NamespaceRequest> {
         match self.forms[items].first().map(|first| first.kind) {
-            Some(FormKind::Symbol(name)) => Ok(Wanted { name, span: form.span, options: items.skip(1) }),
+            Some(FormKind::Symbol(name)) => {
+                Ok(NamespaceRequest { name, span: form.span, options: items.skip(1) })
+            }
             _ => Err(self.not_a_namespace(form)),
         }
     }
@@ -162,7 +166,7 @@ impl Analyzer<'_, '_> {
         CompileError::form(form.span, text)
     }
 
-    fn load(&mut self, wanted: &Wanted, under: Option<Name>, all: bool) -> Result<()> {
+    fn load(&mut self, wanted: &NamespaceRequest, under: Option<Name>, all: bool) -> Result<()> {
         let own = self.text(wanted.name);
         let qualified = under.map(|prefix| format!("{}.{own}", self.text(prefix)));
         let full = qualified.as_deref().unwrap_or(own);
@@ -199,7 +203,7 @@ impl Analyzer<'_, '_> {
     }
 
     /// Whether options say which names a `use` is about.
-    fn is_selective(&self, wanted: &Wanted) -> bool {
+    fn is_selective(&self, wanted: &NamespaceRequest) -> bool {
         let names = |form: &Form| matches!(form.kind, FormKind::Keyword(option) if matches!(self.text(option), "only" | "refer"));
         self.forms[wanted.options].iter().step_by(2).any(names)
     }
@@ -238,7 +242,7 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    fn not_an_option(&self, wanted: &Wanted, full: &str) -> CompileError {
+    fn not_an_option(&self, wanted: &NamespaceRequest, full: &str) -> CompileError {
         let text = format!(
             "[{full} …] takes :as alias, :refer [names] and :refer :all, each with its value: write [{full} :as alias]"
         );

@@ -28,7 +28,7 @@ mod scope;
 mod short_fn;
 mod threading;
 
-pub(crate) use analysis::Tables;
+pub(crate) use analysis::AnalysisBuffers;
 pub(crate) use analysis::{Analysis, FreeName};
 
 use crate::error::Result;
@@ -46,7 +46,7 @@ pub(crate) fn analyze<'s>(
     source: &'s str,
     library: &'static Library,
     forms: &mut Forms<'s>,
-    tables: Tables,
+    tables: AnalysisBuffers,
 ) -> Result<Analysis> {
     let program = forms.program();
     let mut analyzer = Analyzer::new(source, library, forms, tables)?;

@@ -1,7 +1,7 @@
 //! Destructuring.
 
 use super::analyzer::Analyzer;
-use crate::ast::{EntryPattern, LocalId, Node, NodeId, Pattern, PatternId, Run};
+use crate::ast::{EntryPattern, LocalId, Node, NodeId, Pattern, PatternId, TableRange};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
@@ -90,7 +90,7 @@ impl Analyzer<'_, '_> {
             patterns.push(self.pattern(self.forms.at(items, i))?);
         }
         let rest = rest.map(|rest| self.rest_pattern(rest)).transpose()?;
-        let items = Run::append(&mut self.ast.pattern_lists, &patterns);
+        let items = TableRange::append(&mut self.ast.pattern_lists, &patterns);
         let whole = match whole {
             Some((name, span)) => Some(self.bind_checked(name, span)?),
             None => None,
@@ -159,7 +159,7 @@ impl Analyzer<'_, '_> {
                 }
             }
         }
-        let entries = Run::append(&mut self.ast.entries, &entries);
+        let entries = TableRange::append(&mut self.ast.entries, &entries);
         Ok(self.add_pattern(Pattern::Map { entries, whole, keyword_arguments }))
     }
 

@@ -21,7 +21,7 @@ pub(super) enum BindingKind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Binding {
+pub(super) struct ScopeBinding {
     pub(super) name: Name,
     pub(super) kind: BindingKind,
     /// Which of the open function bodies binds it.
@@ -32,7 +32,7 @@ pub(super) struct Binding {
 
 /// A function body that is being analysed.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct FunctionScope {
     /// Index into [`Ast::captures`](crate::ast::Ast::captures).
     pub(super) captures: u32,
     /// Locals so far.
@@ -42,7 +42,7 @@ pub(super) struct Body {
     /// Every read of a local, in the order of analysis.
     pub(super) reads: Vec<LocalId>,
     /// The targets of `recur`, innermost last: the number of parameters or variables, and which loop it is.
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<RecurTarget>,
     /// Its placeholders, if it is a `#( … )`.
     pub(super) short_fn: Option<Box<Placeholders>>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Placeholders {
 
 /// The target of `recur`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
+pub(super) struct RecurTarget {
     /// Index into [`Ast::loops`](crate::ast::Ast::loops), or [`FUNCTION_BODY`](crate::ast::FUNCTION_BODY).
     pub(super) index: u32,
     /// Whether some `recur` goes there.
@@ -86,8 +86,8 @@ pub(super) struct NameState {
 
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    pub(super) bindings: Vec<Binding>,
-    bodies: Vec<Body>,
+    pub(super) bindings: Vec<ScopeBinding>,
+    bodies: Vec<FunctionScope>,
     /// Where a captured binding lies in a capture list: `(list, binding) → index`.
     pub(super) captured: AHashMap<(u32, u32), u32>,
 }
@@ -101,7 +101,7 @@ impl Scope {
     }
 
     pub(super) fn enter_function(&mut self, captures: u32) {
-        self.bodies.push(Body {
+        self.bodies.push(FunctionScope {
             captures,
             locals: 0,
             values: Vec::new(),
@@ -111,11 +111,11 @@ impl Scope {
         });
     }
 
-    pub(super) fn leave_function(&mut self) -> Body {
+    pub(super) fn leave_function(&mut self) -> FunctionScope {
         self.bodies.pop().expect("a body was entered")
     }
 
-    pub(super) fn body(&mut self) -> &mut Body {
+    pub(super) fn body(&mut self) -> &mut FunctionScope {
         self.bodies.last_mut().expect("the program is a body")
     }
 
@@ -130,11 +130,11 @@ impl Scope {
     }
 
     /// The body at a level, to be looked at.
-    pub(super) fn at(&self, level: u32) -> &Body {
+    pub(super) fn at(&self, level: u32) -> &FunctionScope {
         &self.bodies[level as usize]
     }
 
-    pub(super) fn body_at(&mut self, level: u32) -> &mut Body {
+    pub(super) fn body_at(&mut self, level: u32) -> &mut FunctionScope {
         &mut self.bodies[level as usize]
     }
 

@@ -1,8 +1,10 @@
 //! `#( … )` and its placeholders.
 
 use super::analyzer::Analyzer;
-use super::scope::{BindingKind, Target};
-use crate::ast::{Arity, FUNCTION_BODY, FnId, Function, LocalId, Loop, Node, NodeId, ParameterDisplay, Run};
+use super::scope::{BindingKind, RecurTarget};
+use crate::ast::{
+    Arity, FUNCTION_BODY, FnId, Function, LocalId, Loop, Node, NodeId, ParameterDisplay, TableRange,
+};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
@@ -29,7 +31,7 @@ impl Analyzer<'_, '_> {
         let body = self.scope.body();
         body.locals = REST.0 + 1;
         body.short_fn = Some(Box::default());
-        body.targets.push(Target { index: FUNCTION_BODY, used: false });
+        body.targets.push(RecurTarget { index: FUNCTION_BODY, used: false });
         let mark = self.defined.len();
         let node = self.short_fn_body(items, span)?;
         self.forget_definitions(mark);
@@ -38,15 +40,15 @@ impl Analyzer<'_, '_> {
         let placeholders = (1..=used.highest).map(ParameterDisplay::Placeholder);
         let display: SmallVec<[ParameterDisplay; 4]> =
             placeholders.chain(used.rest.then_some(ParameterDisplay::Rest)).collect();
-        let display = Run::append(&mut self.ast.display, &display);
+        let display = TableRange::append(&mut self.ast.display, &display);
         let arity = Arity {
             required: u32::from(used.highest),
             rest: used.rest.then_some(REST),
             body: Loop {
-                variables: Run::default(),
-                heads: Run::default(),
+                variables: TableRange::default(),
+                heads: TableRange::default(),
                 body: node,
-                reads: Run::default(),
+                reads: TableRange::default(),
             },
             locals: body.locals,
             parameters: Span::default(),

@@ -4,19 +4,21 @@
 //! special form. Calls, by far the most common steps, are kept flat in one [`Node::Thread`], in the order of evaluation that
 //! the nested lists would have. Only special forms among the steps nest.
 
-use super::analyzer::{Analyzer, Nodes, Place, Threaded};
+use super::analyzer::{Analyzer, Nodes, ThreadPosition, Threaded};
 use super::scope::BindingKind;
-use crate::ast::{LocalId, Node, NodeId, Pipe, PipeKind, Run};
+use crate::ast::{LocalId, Node, NodeId, Pipe, PipeKind, TableRange};
 use crate::error::{CompileError, Reason, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
 use ptc_vm::SpecialForm;
 use smallvec::SmallVec;
 
-fn place(special: SpecialForm) -> Place {
+fn place(special: SpecialForm) -> ThreadPosition {
     match special {
-        SpecialForm::ThreadLast | SpecialForm::CondThreadLast | SpecialForm::SomeThreadLast => Place::Last,
-        _ => Place::First,
+        SpecialForm::ThreadLast | SpecialForm::CondThreadLast | SpecialForm::SomeThreadLast => {
+            ThreadPosition::Last
+        }
+        _ => ThreadPosition::First,
     }
 }
 
@@ -39,7 +41,14 @@ impl Analyzer<'_, '_> {
         self.steps(self.forms.at(items, 0), items.skip(1), place(special), span, tail)
     }
 
-    fn steps(&mut self, start: Form, steps: Items, place: Place, span: Span, tail: bool) -> Result<NodeId> {
+    fn steps(
+        &mut self,
+        start: Form,
+        steps: Items,
+        place: ThreadPosition,
+        span: Span,
+        tail: bool,
+    ) -> Result<NodeId> {
         // The calls at the end are kept flat; what they are applied to is the start or a special form.
         let mut first_call = steps.len();
         while first_call > 0 && self.step_special(self.forms.at(steps, first_call - 1)).is_none() {
@@ -80,7 +89,7 @@ impl Analyzer<'_, '_> {
     }
 
     /// A step that is a call, with the value put in. A bare form is called.
-    fn call_step(&mut self, step: Form, value: Form, place: Place) -> Result<NodeId> {
+    fn call_step(&mut self, step: Form, value: Form, place: ThreadPosition) -> Result<NodeId> {
         let list = self.insert(step, value, place);
         let FormKind::List(items) = list.kind else { return self.expr(list, false) };
         let mark = self.defined.len();
@@ -90,15 +99,15 @@ impl Analyzer<'_, '_> {
     }
 
     /// The list of a step with the value put in.
-    fn insert(&mut self, step: Form, value: Form, place: Place) -> Form {
+    fn insert(&mut self, step: Form, value: Form, place: ThreadPosition) -> Form {
         let mut list: SmallVec<[Form; 8]> = SmallVec::new();
         match step.kind {
             // `()` stays what it is, so that it is refused as a head.
             FormKind::List(items) if !items.is_empty() => {
                 list.extend_from_slice(&self.forms[items]);
                 match place {
-                    Place::First => list.insert(1, value),
-                    Place::Last => list.push(value),
+                    ThreadPosition::First => list.insert(1, value),
+                    ThreadPosition::Last => list.push(value),
                 }
             }
             _ => list.extend([step, value]),
@@ -173,7 +182,7 @@ impl Analyzer<'_, '_> {
         kind: PipeKind,
         local: LocalId,
         start: NodeId,
-        steps: Run,
+        steps: TableRange,
         span: Span,
     ) -> Result<NodeId> {
         self.ast.pipes.push(Pipe { kind, local, start, steps });
@@ -215,7 +224,7 @@ impl Analyzer<'_, '_> {
     }
 
     /// Any step, with the value put in.
-    fn step(&mut self, step: Form, value: Form, place: Place, tail: bool) -> Result<NodeId> {
+    fn step(&mut self, step: Form, value: Form, place: ThreadPosition, tail: bool) -> Result<NodeId> {
         if self.step_special(step).is_none() {
             return self.call_step(step, value, place);
         }
@@ -257,7 +266,7 @@ impl Analyzer<'_, '_> {
         let (local, value) = self.hidden_value(span);
         let mut nodes = Nodes::new();
         for i in 1..items.len() {
-            nodes.push(self.step(self.forms.at(items, i), value, Place::First, false)?);
+            nodes.push(self.step(self.forms.at(items, i), value, ThreadPosition::First, false)?);
         }
         let steps = self.list(&nodes);
         self.pipe(PipeKind::Doto, local, start, steps, span)

@@ -26,7 +26,7 @@ pub(super) struct OpenLoop {
 }
 
 #[derive(Default)]
-pub(super) struct Body {
+pub(super) struct FunctionCode {
     pub(super) code: Vec<Op>,
     /// No jump lands after this instruction so far.
     pub(super) last_target: usize,
@@ -44,7 +44,7 @@ pub(super) struct Body {
     pub(super) parameters: Vec<u32>,
 }
 
-impl Body {
+impl FunctionCode {
     /// Begins a body with so many locals, in tables that are empty and may have served before.
     pub(super) fn begin(&mut self, locals: u32) {
         debug_assert!(self.code.is_empty() && self.constants.is_empty() && self.loops.is_empty());

@@ -3,9 +3,9 @@
 use ptc_vm::code::Op;
 use ptc_vm::value::BuiltinId;
 
-use super::body::Body;
+use super::body::FunctionCode;
 use super::generator::Generator;
-use crate::ast::{Node, NodeId, Run};
+use crate::ast::{Node, NodeId, TableRange};
 use crate::error::Result;
 use crate::names::Name;
 
@@ -24,7 +24,7 @@ enum Plan {
     Value,
 }
 
-impl Body {
+impl FunctionCode {
     pub(super) fn call(&mut self, generator: &mut Generator<'_>, id: NodeId, tail: bool) -> Result<bool> {
         let (plan, arguments) = self.begin_call(generator, id)?;
         self.end_call(generator, id, plan, arguments, arguments.len(), tail)
@@ -35,7 +35,7 @@ impl Body {
         &mut self,
         generator: &mut Generator<'_>,
         base: NodeId,
-        calls: Run,
+        calls: TableRange,
         tail: bool,
     ) -> Result<bool> {
         let ast = generator.ast;
@@ -62,7 +62,7 @@ impl Body {
     }
 
     /// Pushes the callee and the arguments up to the hole, or all of them.
-    fn begin_call(&mut self, generator: &mut Generator<'_>, id: NodeId) -> Result<(Plan, Run)> {
+    fn begin_call(&mut self, generator: &mut Generator<'_>, id: NodeId) -> Result<(Plan, TableRange)> {
         let ast = generator.ast;
         let (plan, arguments) = match ast.node(id) {
             Node::Call { callee, arguments } => {
@@ -105,7 +105,7 @@ impl Body {
         generator: &mut Generator<'_>,
         id: NodeId,
         plan: Plan,
-        arguments: Run,
+        arguments: TableRange,
         done: usize,
         tail: bool,
     ) -> Result<bool> {
@@ -137,13 +137,13 @@ impl Body {
 }
 
 /// Whether an argument is part of the instruction.
-fn is_operand(plan: Plan, argument: NodeId, arguments: Run, ast: &crate::ast::Ast) -> bool {
+fn is_operand(plan: Plan, argument: NodeId, arguments: TableRange, ast: &crate::ast::Ast) -> bool {
     matches!(plan, Plan::Instruction(Op::AddInt(_))) && argument == ast.child(arguments, 1)
 }
 
 impl Generator<'_> {
     /// How a global name is called: a builtin has its own way, which the machine leaves once its name is defined.
-    fn global_plan(&self, name: Name, arguments: Run) -> Plan {
+    fn global_plan(&self, name: Name, arguments: TableRange) -> Plan {
         let text = self.text(name);
         let known = self.analysis.known(name, text);
         let Some(id) = known.builtin.filter(|_| known.special.is_none()) else { return Plan::Value };

@@ -2,12 +2,12 @@
 
 use ptc_vm::code::Op;
 
-use super::body::{Body, Jump};
+use super::body::{FunctionCode, Jump};
 use super::generator::Generator;
-use crate::ast::{Ast, Condition, Node, NodeId, Run};
+use crate::ast::{Ast, Condition, Node, NodeId, TableRange};
 use crate::error::Result;
 
-impl Body {
+impl FunctionCode {
     pub(super) fn if_form(
         &mut self,
         generator: &mut Generator<'_>,
@@ -34,7 +34,7 @@ impl Body {
     pub(super) fn short_circuit(
         &mut self,
         generator: &mut Generator<'_>,
-        items: Run,
+        items: TableRange,
         op: fn(u32) -> Op,
         tail: bool,
     ) -> Result<bool> {
@@ -66,7 +66,12 @@ impl Body {
         }
     }
 
-    pub(super) fn cond(&mut self, generator: &mut Generator<'_>, items: Run, tail: bool) -> Result<bool> {
+    pub(super) fn cond(
+        &mut self,
+        generator: &mut Generator<'_>,
+        items: TableRange,
+        tail: bool,
+    ) -> Result<bool> {
         let ast = generator.ast;
         let depth = self.depth();
         let Some((&default, clauses)) = ast.list(items).split_last() else { return Ok(true) };

@@ -8,10 +8,10 @@ use ptc_vm::meter;
 use ptc_vm::value::{Map, Set, Str};
 use smallvec::SmallVec;
 
-use super::body::Body;
+use super::body::FunctionCode;
 use super::generator::Generator;
 use super::rows::Row;
-use crate::ast::{Collection, Node, NodeId, Run};
+use crate::ast::{Collection, Node, NodeId, TableRange};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
@@ -111,7 +111,7 @@ impl Generator<'_> {
     }
 
     /// The values of the items of a vector or a list.
-    fn constant_items(&mut self, id: NodeId, items: Run) -> Result<Vec<Value>> {
+    fn constant_items(&mut self, id: NodeId, items: TableRange) -> Result<Vec<Value>> {
         let ast = self.ast;
         // Loops, no adaptors: this recurses as deep as literals are nested, on threads with small stacks.
         let items = ast.list(items);
@@ -125,7 +125,7 @@ impl Generator<'_> {
 
     /// For a map literal with constant keys that are all different, the map from each key to the place of its value in the
     /// text: the operand of [`Op::Record`].
-    pub(super) fn places(&mut self, items: Run) -> Result<Option<Value>> {
+    pub(super) fn places(&mut self, items: TableRange) -> Result<Option<Value>> {
         let ast = self.ast;
         let items = ast.list(items);
         let count = items.len() / 2;
@@ -261,7 +261,7 @@ fn is_plain(kind: FormKind) -> bool {
     matches!(kind, Nil | Bool(_) | Int(_) | Float(_) | SpecialFloat(_) | Str(_) | Keyword(_))
 }
 
-impl Body {
+impl FunctionCode {
     pub(super) fn constant_node(&mut self, generator: &mut Generator<'_>, id: NodeId) -> Result<()> {
         let op = match generator.ast.node(id) {
             Node::Nil => Op::Nil,

@@ -5,7 +5,7 @@
 
 use ptc_vm::code::Op;
 
-use super::body::Body;
+use super::body::FunctionCode;
 
 /// The instructions of a binary operation by where its operands come from.
 struct Forms {
@@ -48,7 +48,7 @@ forms! {
     Equal: EqualLocals EqualLocal EqualLocalInt EqualInt;
 }
 
-impl Body {
+impl FunctionCode {
     /// Emits an operation that pops `operands` values and pushes one.
     pub(super) fn operation(&mut self, op: Op, operands: u32) {
         if let Some(forms) = forms(op) {

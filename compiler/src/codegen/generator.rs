@@ -9,7 +9,7 @@ use ptc_vm::error::Position;
 use ptc_vm::meter::{self, MemoryCharge};
 use ptc_vm::value::{Layouts, Str};
 
-use super::body::Body;
+use super::body::FunctionCode;
 use super::positions::Lines;
 use super::rows::Rows;
 use crate::analyze::{Analysis, FreeName};
@@ -28,8 +28,8 @@ const NAME_BYTES: usize = 64;
 
 /// The buffers of generation, without the program: reused from one program to the next.
 #[derive(Default)]
-pub(crate) struct Tables {
-    body: Option<Box<Body>>,
+pub(crate) struct GeneratorBuffers {
+    body: Option<Box<FunctionCode>>,
     global_of: Vec<u32>,
     keywords: Vec<Option<Value>>,
     strings: Vec<Option<Str>>,
@@ -56,7 +56,7 @@ pub(super) struct Generator<'a> {
     /// Short string constants, those that came last at each place. Filled in with the first.
     pub(super) strings: Vec<Option<Str>>,
     /// An empty body, for the next one to be generated.
-    pub(super) spare: Option<Box<Body>>,
+    pub(super) spare: Option<Box<FunctionCode>>,
     /// Keys of the literal maps so far whose keys are keywords.
     pub(super) rows: Rows,
     /// Keys of the other constant maps so far: those that have the same ones share them.
@@ -71,9 +71,14 @@ pub(super) struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    pub(super) fn new(source: &'a str, forms: &'a Forms<'a>, analysis: &'a Analysis, tables: Tables) -> Self {
+    pub(super) fn new(
+        source: &'a str,
+        forms: &'a Forms<'a>,
+        analysis: &'a Analysis,
+        tables: GeneratorBuffers,
+    ) -> Self {
         let ast = &*analysis.ast;
-        let Tables { body, global_of, keywords, strings } = tables;
+        let GeneratorBuffers { body, global_of, keywords, strings } = tables;
         Self {
             source,
             forms,
@@ -163,13 +168,13 @@ impl<'a> Generator<'a> {
     }
 
     /// Bodies are generated one after the other, in the same tables.
-    fn open_body(&mut self, locals: u32) -> Box<Body> {
+    fn open_body(&mut self, locals: u32) -> Box<FunctionCode> {
         let mut body = self.spare.take().unwrap_or_default();
         body.begin(locals);
         body
     }
 
-    fn close_body(&mut self, mut body: Box<Body>, parameters: Parameters) -> Arity {
+    fn close_body(&mut self, mut body: Box<FunctionCode>, parameters: Parameters) -> Arity {
         let arity = body.finish(parameters);
         self.code_bytes += arity.heap_bytes();
         self.spare = Some(body);
@@ -213,7 +218,7 @@ impl<'a> Generator<'a> {
         text
     }
 
-    pub(super) fn finish(mut self, tables: &mut Tables) -> Program {
+    pub(super) fn finish(mut self, tables: &mut GeneratorBuffers) -> Program {
         let analysis = self.analysis;
         let requirement = |free: &FreeName| Requirement {
             name: Rc::from(self.forms.names.text(free.name)),
@@ -233,7 +238,7 @@ impl<'a> Generator<'a> {
         drop((self.rows, self.layouts));
         drop(self.held);
         let constants = meter::live() - self.live_before;
-        *tables = Tables {
+        *tables = GeneratorBuffers {
             body: self.spare,
             global_of: self.global_of,
             keywords: self.keywords,
@@ -287,7 +292,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Records the captures of closures over a function, in terms of the body that creates them.
-    pub(super) fn capture(&mut self, id: FnId, body: &Body) {
+    pub(super) fn capture(&mut self, id: FnId, body: &FunctionCode) {
         let list = self.ast.functions[id.0 as usize].captures;
         let sources = &self.ast.captures[list as usize];
         let captures = sources

@@ -2,13 +2,13 @@
 
 use ptc_vm::code::Op;
 
-use super::body::{Body, Jump, OpenLoop};
+use super::body::{FunctionCode, Jump, OpenLoop};
 use super::generator::Generator;
-use crate::ast::{FUNCTION_BODY, Level, Modifier, Node, NodeId, Pattern, Run};
+use crate::ast::{ComprehensionLoop, FUNCTION_BODY, Modifier, Node, NodeId, Pattern, TableRange};
 use crate::error::Result;
 use crate::source::Span;
 
-impl Body {
+impl FunctionCode {
     pub(super) fn loop_form(
         &mut self,
         generator: &mut Generator<'_>,
@@ -38,7 +38,7 @@ impl Body {
     pub(super) fn recur(
         &mut self,
         generator: &mut Generator<'_>,
-        arguments: Run,
+        arguments: TableRange,
         target: u32,
         span: Span,
     ) -> Result<()> {
@@ -91,7 +91,7 @@ impl Body {
     fn recur_mismatch(
         &mut self,
         generator: &mut Generator<'_>,
-        arguments: Run,
+        arguments: TableRange,
         expected: u32,
         span: Span,
     ) -> Result<()> {
@@ -145,7 +145,7 @@ impl Body {
     }
 
     /// Takes the next element, binds it, and generates the modifiers after the pair.
-    fn open_level(&mut self, generator: &mut Generator<'_>, level: &Level) -> Result<OpenLevel> {
+    fn open_level(&mut self, generator: &mut Generator<'_>, level: &ComprehensionLoop) -> Result<OpenLevel> {
         self.node(generator, level.collection, false)?;
         let at = generator.ast.span(level.collection);
         self.at(generator, at);

@@ -18,7 +18,7 @@ mod patterns;
 mod positions;
 mod rows;
 
-pub(crate) use generator::Tables;
+pub(crate) use generator::GeneratorBuffers;
 
 use ptc_vm::Program;
 
@@ -37,7 +37,7 @@ pub(crate) fn generate(
     source: &str,
     forms: &Forms<'_>,
     analysis: &Analysis,
-    tables: &mut Tables,
+    tables: &mut GeneratorBuffers,
 ) -> Result<Program> {
     let mut generator = Generator::new(source, forms, analysis, std::mem::take(tables));
     generator.program()?;

@@ -3,14 +3,14 @@
 use ptc_vm::Value;
 use ptc_vm::code::Op;
 
-use super::body::{Body, Jump};
+use super::body::{FunctionCode, Jump};
 use super::generator::Generator;
-use crate::ast::{FnId, Node, NodeId, PipeKind, Run};
+use crate::ast::{FnId, Node, NodeId, PipeKind, TableRange};
 use crate::error::Result;
 use crate::names::Name;
 use crate::source::Span;
 
-impl Body {
+impl FunctionCode {
     /// Code that pushes the value of a node, or with `tail` returns it. Whether the code after it can be reached.
     pub(super) fn node(&mut self, generator: &mut Generator<'_>, id: NodeId, tail: bool) -> Result<bool> {
         let ast = generator.ast;
@@ -145,7 +145,7 @@ impl Body {
         &mut self,
         generator: &mut Generator<'_>,
         id: NodeId,
-        items: Run,
+        items: TableRange,
         size: u32,
         op: fn(u32) -> Op,
     ) -> Result<()> {
@@ -160,7 +160,13 @@ impl Body {
     }
 
     /// A map literal with constant keys, whose values lie at `places`.
-    fn record(&mut self, generator: &mut Generator<'_>, id: NodeId, items: Run, places: Value) -> Result<()> {
+    fn record(
+        &mut self,
+        generator: &mut Generator<'_>,
+        id: NodeId,
+        items: TableRange,
+        places: Value,
+    ) -> Result<()> {
         let ast = generator.ast;
         for &value in ast.list(items).iter().skip(1).step_by(2) {
             self.node(generator, value, false)?;
@@ -178,7 +184,12 @@ impl Body {
     }
 
     /// Nodes in order; the value of the last.
-    pub(super) fn sequence(&mut self, generator: &mut Generator<'_>, items: Run, tail: bool) -> Result<bool> {
+    pub(super) fn sequence(
+        &mut self,
+        generator: &mut Generator<'_>,
+        items: TableRange,
+        tail: bool,
+    ) -> Result<bool> {
         let ast = generator.ast;
         let Some((&last, before)) = ast.list(items).split_last() else {
             self.push(Op::Nil);

@@ -2,17 +2,17 @@
 
 use ptc_vm::code::Op;
 
-use super::body::Body;
+use super::body::FunctionCode;
 use super::generator::Generator;
-use crate::ast::{Binding, Node, NodeId, Pattern, PatternId, Run};
+use crate::ast::{Node, NodeId, Pattern, PatternBinding, PatternId, TableRange};
 use crate::error::Result;
 use crate::source::Span;
 
-impl Body {
+impl FunctionCode {
     /// Binds in order. Bound values stay on the stack.
-    pub(super) fn bindings(&mut self, generator: &mut Generator<'_>, bindings: Run) -> Result<()> {
+    pub(super) fn bindings(&mut self, generator: &mut Generator<'_>, bindings: TableRange) -> Result<()> {
         let ast = generator.ast;
-        for &Binding { pattern, value } in bindings.of(&ast.bindings) {
+        for &PatternBinding { pattern, value } in bindings.of(&ast.bindings) {
             let slot = match ast.node(value) {
                 // A local that nothing else reads is taken apart where it lies.
                 Node::Local { local, last: true } => self.slot(local),

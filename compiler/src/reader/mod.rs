@@ -11,7 +11,7 @@ use logos::Logos;
 use ptc_vm::meter;
 
 use crate::error::{CompileError, Reason, Result};
-use crate::form::{Contents, Form, FormKind, Forms, Tables};
+use crate::form::{Contents, Form, FormBuffers, FormKind, Forms};
 use crate::source::{Span, line_column};
 use crate::token::{Escapes, LexError, NameKind, NumberKind, Token};
 
@@ -30,8 +30,12 @@ pub fn read(source: &str) -> Result<Forms<'_>> {
 }
 
 /// As [`read`], into empty tables and with empty stacks that may have served before. The stacks come back empty.
-pub(crate) fn read_into(source: &str, tables: Box<Tables>, stacks: Stacks) -> Result<(Forms<'_>, Stacks)> {
-    let mut reader = Reader::new(source, tables, stacks);
+pub(crate) fn read_into(
+    source: &str,
+    tables: Box<FormBuffers>,
+    stacks: Stacks,
+) -> Result<(Forms<'_>, Stacks)> {
+    let mut reader = FormReader::new(source, tables, stacks);
     match reader.run() {
         Ok(()) => Ok(reader.finished()),
         Err(error) if error.reason() == Reason::ParseError => Err(failure::diagnose(source, error)),
@@ -43,7 +47,7 @@ pub(crate) fn read_into(source: &str, tables: Box<Tables>, stacks: Stacks) -> Re
 /// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: a prompt then reads
 /// another line. False for a text that can be read and for one that no continuation mends.
 pub fn is_unfinished(source: &str) -> bool {
-    let mut reader = Reader::new(source, Box::default(), Stacks::default());
+    let mut reader = FormReader::new(source, Box::default(), Stacks::default());
     reader.run().is_err() && reader.unfinished
 }
 
@@ -118,7 +122,7 @@ impl Opening {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct ReaderFrame {
     opening: Opening,
     start: u32,
     /// Where the children begin in `pending`.
@@ -132,17 +136,17 @@ struct Frame {
 pub(crate) struct Stacks {
     /// Finished forms whose collection is still open.
     pending: Vec<Form>,
-    frames: Vec<Frame>,
+    frames: Vec<ReaderFrame>,
 }
 
 impl Stacks {
     /// Bytes that it holds on to.
     pub(crate) fn bytes(&self) -> usize {
-        self.pending.capacity() * size_of::<Form>() + self.frames.capacity() * size_of::<Frame>()
+        self.pending.capacity() * size_of::<Form>() + self.frames.capacity() * size_of::<ReaderFrame>()
     }
 }
 
-struct Reader<'s> {
+struct FormReader<'s> {
     source: &'s str,
     forms: Forms<'s>,
     stacks: Stacks,
@@ -158,8 +162,8 @@ struct Reader<'s> {
     next_charge: usize,
 }
 
-impl<'s> Reader<'s> {
-    fn new(source: &'s str, tables: Box<Tables>, stacks: Stacks) -> Self {
+impl<'s> FormReader<'s> {
+    fn new(source: &'s str, tables: Box<FormBuffers>, stacks: Stacks) -> Self {
         Self {
             source,
             forms: Forms::with_tables(source, tables),
@@ -350,7 +354,7 @@ impl<'s> Reader<'s> {
             self.depth += 1;
         }
         let (base, outer) = (self.stacks.pending.len() as u32, self.contents);
-        self.stacks.frames.push(Frame { opening, start: span.start, base, outer });
+        self.stacks.frames.push(ReaderFrame { opening, start: span.start, base, outer });
         if !opening.is_prefix() {
             self.contents = Contents::NONE;
         }
@@ -399,7 +403,7 @@ impl<'s> Reader<'s> {
     /// Puts the keys of a `#:name{…}` that is about to be closed into its namespace: those that are keywords without one of
     /// their own. `_` stands for none.
     #[inline(never)]
-    fn qualify_keys(&mut self, frame: Frame) -> Result<()> {
+    fn qualify_keys(&mut self, frame: ReaderFrame) -> Result<()> {
         let start = frame.start as usize + 2;
         let behind = &self.source[start..];
         let length = behind.find(['{', ' ', '\t', '\r', '\n', ',']).unwrap_or(behind.len());
@@ -433,7 +437,7 @@ impl<'s> Reader<'s> {
     }
 
     #[cold]
-    fn not_closed_by(&self, frame: Frame, closer: Span) -> CompileError {
+    fn not_closed_by(&self, frame: ReaderFrame, closer: Span) -> CompileError {
         match frame.opening {
             Opening::Quote | Opening::Discard => self.unfinished_prefix(frame, closer.start),
             _ => self.cannot("parse expression", closer.start),
@@ -510,7 +514,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn unclosed(&self, frame: Frame) -> CompileError {
+    fn unclosed(&self, frame: ReaderFrame) -> CompileError {
         let end = self.source.len() as u32;
         if frame.opening.is_prefix() {
             return self.unfinished_prefix(frame, end);
@@ -519,7 +523,7 @@ impl<'s> Reader<'s> {
     }
 
     /// `'` or `#_` with nothing to apply to.
-    fn unfinished_prefix(&self, frame: Frame, stopped: u32) -> CompileError {
+    fn unfinished_prefix(&self, frame: ReaderFrame, stopped: u32) -> CompileError {
         match frame.opening {
             Opening::Quote => self.cannot("parse quoted symbol", frame.start + 1),
             _ => self.cannot("parse expression", stopped),

@@ -34,7 +34,7 @@ pub enum NotCanonical {
 /// The text is not JSON, has a key twice in one object, or a number out of range.
 pub fn digest(json: &[u8]) -> Result<[u8; 32], NotCanonical> {
     let mut context = Context::new(&SHA256);
-    Form::new(json, &mut |piece| context.update(piece))?.whole()?;
+    CanonicalWriter::new(json, &mut |piece| context.update(piece))?.whole()?;
     let mut sha = [0; 32];
     sha.copy_from_slice(context.finish().as_ref());
     Ok(sha)
@@ -46,7 +46,7 @@ const PIECE: usize = 16 << 10;
 const SHORT: usize = 64;
 
 /// The canonical form of a text, as it is written.
-struct Form<'t, 's> {
+struct CanonicalWriter<'t, 's> {
     text: &'t str,
     /// Where each array and object begins and ends that is not short, by its beginning.
     ends: Vec<(u32, u32)>,
@@ -54,13 +54,13 @@ struct Form<'t, 's> {
     sink: &'s mut dyn FnMut(&[u8]),
 }
 
-impl<'t, 's> Form<'t, 's> {
+impl<'t, 's> CanonicalWriter<'t, 's> {
     fn new(json: &'t [u8], sink: &'s mut dyn FnMut(&[u8])) -> Result<Self, NotCanonical> {
         let text = std::str::from_utf8(json).map_err(|_| NotCanonical::NotJson)?;
         // From here on it is known to be JSON, nested as deep as is read.
         Raw::parse(text).map_err(|_| NotCanonical::NotJson)?;
         u32::try_from(text.len()).map_err(|_| NotCanonical::NotJson)?;
-        Ok(Form { text, ends: ends(json), out: Vec::with_capacity(PIECE), sink })
+        Ok(CanonicalWriter { text, ends: ends(json), out: Vec::with_capacity(PIECE), sink })
     }
 
     fn whole(mut self) -> Result<(), NotCanonical> {
@@ -368,7 +368,7 @@ mod tests {
 
     fn canonical(json: &[u8]) -> Result<Vec<u8>, NotCanonical> {
         let mut form = Vec::new();
-        Form::new(json, &mut |piece| form.extend_from_slice(piece))?.whole()?;
+        CanonicalWriter::new(json, &mut |piece| form.extend_from_slice(piece))?.whole()?;
         Ok(form)
     }
 

@@ -105,8 +105,8 @@ impl CredentialStore {
         let mut store = Self::default();
         for name in names {
             match resolve_one(name, &entries[name.as_str()], env, warnings)? {
-                Found::Value(credential) => drop(store.bound.insert(name.clone(), credential)),
-                Found::Nothing(why) => drop(store.unset.insert(name.clone(), why)),
+                SourceContent::Value(credential) => drop(store.bound.insert(name.clone(), credential)),
+                SourceContent::Nothing(why) => drop(store.unset.insert(name.clone(), why)),
             }
         }
         Ok(store)
@@ -125,7 +125,7 @@ impl CredentialStore {
 }
 
 /// The content of a source.
-enum Found<T> {
+enum SourceContent<T> {
     Value(T),
     /// Nothing, and the sentence that says so.
     Nothing(String),
@@ -136,7 +136,7 @@ fn resolve_one(
     value: &Value,
     env: &ProcessEnv,
     warnings: &mut Vec<ConfigWarning>,
-) -> Result<Found<Credential>, ConfigError> {
+) -> Result<SourceContent<Credential>, ConfigError> {
     let invalid =
         |why: &str| ConfigError::credential(format_args!("invalid credential binding {name:?}: {why}"));
     if !is_binding_name(name) {
@@ -175,11 +175,11 @@ fn resolve_one(
     let found = match source {
         "env" => from_env(name, text, env)?,
         "file" => from_file(name, text)?,
-        _ => Found::Value(text.to_owned()),
+        _ => SourceContent::Value(text.to_owned()),
     };
     let secret = match found {
-        Found::Value(text) => Secret::new(text),
-        Found::Nothing(why) => return Ok(Found::Nothing(why)),
+        SourceContent::Value(text) => Secret::new(text),
+        SourceContent::Nothing(why) => return Ok(SourceContent::Nothing(why)),
     };
     if secret.open().contains(['\r', '\n', '\0']) {
         return Err(ConfigError::credential(format_args!(
@@ -199,23 +199,23 @@ fn resolve_one(
         )),
         _ => {}
     }
-    Ok(Found::Value(Credential { secret, scheme_hint, allow_short }))
+    Ok(SourceContent::Value(Credential { secret, scheme_hint, allow_short }))
 }
 
-fn from_env(name: &str, variable: &str, env: &ProcessEnv) -> Result<Found<String>, ConfigError> {
+fn from_env(name: &str, variable: &str, env: &ProcessEnv) -> Result<SourceContent<String>, ConfigError> {
     match env.get(variable) {
         Some(value) if !value.is_empty() => match value.to_str() {
-            Some(text) => Ok(Found::Value(text.to_owned())),
+            Some(text) => Ok(SourceContent::Value(text.to_owned())),
             None => Err(ConfigError::credential(format_args!(
                 "credential {name} env {variable} is not UTF-8 text"
             ))),
         },
-        _ => Ok(Found::Nothing(format!("credential {name} env {variable} is not set"))),
+        _ => Ok(SourceContent::Nothing(format!("credential {name} env {variable} is not set"))),
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "entry point: from_file()")]
-fn from_file(name: &str, path: &str) -> Result<Found<String>, ConfigError> {
+fn from_file(name: &str, path: &str) -> Result<SourceContent<String>, ConfigError> {
     let text = match ordinary_file::read(Path::new(path), MAX_FILE_BYTES) {
         Ok(text) => text,
         Err(fault) => {
@@ -224,7 +224,7 @@ fn from_file(name: &str, path: &str) -> Result<Found<String>, ConfigError> {
                 _ => format!("credential {name}: {fault} ({path})"),
             };
             return match fault.is_absent() {
-                true => Ok(Found::Nothing(why)),
+                true => Ok(SourceContent::Nothing(why)),
                 false => Err(ConfigError::credential(why)),
             };
         }
@@ -235,7 +235,7 @@ fn from_file(name: &str, path: &str) -> Result<Found<String>, ConfigError> {
     if text.is_empty() {
         return Err(ConfigError::credential(format_args!("credential {name}: {path} is empty")));
     }
-    Ok(Found::Value(text.to_owned()))
+    Ok(SourceContent::Value(text.to_owned()))
 }
 
 /// `None` if the key is there but wrong.

@@ -25,9 +25,9 @@ const MADE: &str = "secret";
 
 /// One or two secrets of the operator: the first seals, both open. Clones are cheap.
 #[derive(Clone)]
-pub struct Secret(Arc<[Line]>);
+pub struct Secret(Arc<[SecretLine]>);
 
-pub(super) struct Line {
+pub(super) struct SecretLine {
     /// Tells which line sealed something; it is no secret.
     pub(super) id: [u8; 4],
     text: Zeroizing<Vec<u8>>,
@@ -153,13 +153,13 @@ impl Secret {
             let named = Zeroizing::new(named);
             let mut id = [0; 4];
             id.copy_from_slice(&digest(&SHA256, &named).as_ref()[..4]);
-            Line { id, text: Zeroizing::new(text.to_vec()) }
+            SecretLine { id, text: Zeroizing::new(text.to_vec()) }
         };
         Some(Self(lines.iter().map(line).collect()))
     }
 
     /// Its lines, the one that seals first.
-    pub(super) fn lines(&self) -> &[Line] {
+    pub(super) fn lines(&self) -> &[SecretLine] {
         &self.0
     }
 
@@ -169,7 +169,7 @@ impl Secret {
     }
 }
 
-impl Line {
+impl SecretLine {
     /// As it stands in the file.
     pub(super) fn text(&self) -> &[u8] {
         &self.text

@@ -19,7 +19,7 @@ impl Secret {
     /// Whether `tag` is a prefix of the signature of the text under one of the lines. Compares in constant time.
     #[must_use]
     pub fn has_tagged(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
-        let by = |line: &super::secret::Line| {
+        let by = |line: &super::secret::SecretLine| {
             let mut context = Context::with_key(&Key::new(HMAC_SHA256, line.text()));
             parts.iter().for_each(|part| context.update(part));
             let signature = context.sign();
@@ -34,7 +34,7 @@ impl Secret {
     #[must_use]
     pub fn has_signed(&self, parts: &[&[u8]], signature: &[u8; 32]) -> bool {
         let text = parts.concat();
-        let by = |line: &super::secret::Line| {
+        let by = |line: &super::secret::SecretLine| {
             verify(&Key::new(HMAC_SHA256, line.text()), &text, signature).is_ok()
         };
         self.lines().iter().any(by)

@@ -10,10 +10,10 @@ use hyper::body::{Body as _, Incoming};
 
 use super::HttpError;
 #[cfg(feature = "upstreams")]
-use super::encoding::{Decoder, Piece};
+use super::encoding::{DecodeStep, Decoder};
 use super::exchange::{Rest, Timer, poll_data};
 #[cfg(not(feature = "upstreams"))]
-use super::identity::{Decoder, Piece};
+use super::identity::{DecodeStep, Decoder};
 use super::pool::Pool;
 use super::standstill::Granted;
 use ptc_base::memory::Arrivals;
@@ -201,10 +201,10 @@ impl Body {
         loop {
             if let Some(decoder) = &mut self.decoder {
                 match decoder.piece() {
-                    Ok(Piece::Decoded(piece)) => return Poll::Ready(Some(Ok(piece))),
-                    Ok(Piece::Nothing { taken }) if self.pace.is_due(taken) => return poll_pause(cx),
-                    Ok(Piece::Nothing { .. }) => continue,
-                    Ok(Piece::Drained) => {}
+                    Ok(DecodeStep::Decoded(piece)) => return Poll::Ready(Some(Ok(piece))),
+                    Ok(DecodeStep::Nothing { taken }) if self.pace.is_due(taken) => return poll_pause(cx),
+                    Ok(DecodeStep::Nothing { .. }) => continue,
+                    Ok(DecodeStep::Drained) => {}
                     Err(error) => return Poll::Ready(Some(Err(error))),
                 }
             }

@@ -16,7 +16,7 @@ use super::certificates::{Certificates, TlsRootsError};
 use super::connect::connect;
 #[cfg(feature = "upstreams")]
 use super::encoding::Decoder;
-use super::exchange::{Connection, SendError, Timer};
+use super::exchange::{IdleConnection, SendError, Timer};
 #[cfg(not(feature = "upstreams"))]
 use super::identity::Decoder;
 use super::pool::{Pool, Version};
@@ -31,10 +31,10 @@ use ptc_base::time::{self, Instant, timeout_at};
 /// It needs no own runtime: connections are opened on the runtime of the caller, and reused by callers on the same thread
 /// first.
 #[derive(Clone, Default)]
-pub struct Client(Arc<Shared>);
+pub struct Client(Arc<ConnectionPools>);
 
 #[derive(Default)]
-struct Shared {
+struct ConnectionPools {
     trust: Arc<Trust>,
     pools: Mutex<HashMap<Arc<Origin>, Arc<Pool>, ahash::RandomState>>,
 }
@@ -119,7 +119,10 @@ impl Client {
     /// # Errors
     /// The file cannot be read, or holds no certificate.
     pub fn with_ca_file(path: &Path) -> Result<Self, TlsRootsError> {
-        Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?.into(), ..Shared::default() })))
+        Ok(Self(Arc::new(ConnectionPools {
+            trust: Trust::with_file(path)?.into(),
+            ..ConnectionPools::default()
+        })))
     }
 
     /// A client for a server on this machine: it trusts one that shows a certificate of this PEM file, the server's own, for
@@ -128,19 +131,25 @@ impl Client {
     /// # Errors
     /// The file cannot be read, or holds no certificate.
     pub fn of_own_certificate(path: &Path) -> Result<Self, TlsRootsError> {
-        Ok(Self(Arc::new(Shared { trust: Trust::of_own(path)?.into(), ..Shared::default() })))
+        Ok(Self(Arc::new(ConnectionPools {
+            trust: Trust::of_own(path)?.into(),
+            ..ConnectionPools::default()
+        })))
     }
 
     /// A client that also trusts these certificates. It has its own connections.
     #[must_use]
     pub fn trusting(&self, certificates: &Certificates) -> Self {
-        Self(Arc::new(Shared { trust: self.0.trust.and(certificates).into(), ..Shared::default() }))
+        Self(Arc::new(ConnectionPools {
+            trust: self.0.trust.and(certificates).into(),
+            ..ConnectionPools::default()
+        }))
     }
 
     /// A client with the same trust and no connections yet, for a request whose connection is not to be kept.
     #[must_use]
     pub fn unpooled(&self) -> Self {
-        Self(Arc::new(Shared { trust: self.0.trust.clone(), ..Shared::default() }))
+        Self(Arc::new(ConnectionPools { trust: self.0.trust.clone(), ..ConnectionPools::default() }))
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -240,7 +249,7 @@ impl Client {
         origin: &Origin,
         limits: &Limits,
         fresh_only: bool,
-    ) -> Result<Connection, HttpError> {
+    ) -> Result<IdleConnection, HttpError> {
         // Waiting for somebody else's attempt counts like one's own: a host that is silent costs everybody the same.
         let end = (time::now() + limits.connect).min(limits.deadline);
         let late = if end == limits.deadline { HttpError::Deadline } else { HttpError::ConnectTimeout };
@@ -262,7 +271,7 @@ impl Client {
 }
 
 /// A pooled connection that the server has not closed, as far as can be known.
-async fn take(pool: &Pool) -> Option<Connection> {
+async fn take(pool: &Pool) -> Option<IdleConnection> {
     std::future::poll_fn(|cx| Poll::Ready(pool.take(cx))).await
 }
 

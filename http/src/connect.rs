@@ -17,10 +17,10 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
 use super::HttpError;
-use super::exchange::{Connection, H1, Stream};
+use super::exchange::{H1, IdleConnection, Stream};
 use super::route::Route;
 use super::shared::H2;
-use super::socket::{Socket, Watched};
+use super::socket::{MonitoredSocket, Socket};
 use super::target::{Host, Origin};
 use super::tls::Trust;
 use super::tls_advice::advised;
@@ -36,7 +36,7 @@ const MAX_ADDRESSES: usize = 8;
 pub(super) const MAX_HEAD: usize = 64 * 1024;
 
 /// Opens a connection to `origin`, of the version that TLS negotiates.
-pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection, HttpError> {
+pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<IdleConnection, HttpError> {
     let socket = match &origin.route {
         Route::Direct => Socket::new(dial_tcp(&origin.host, origin.port).await?),
         Route::Addresses(addresses) => Socket::new(dial_now(addresses.iter().copied().collect()).await?),
@@ -68,21 +68,24 @@ pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection
     let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let stream = MaybeHttpsStream::from(stream);
     if h2 {
-        Ok(Connection::H2(H2::over(watched(stream, socket)).await?))
+        Ok(IdleConnection::H2(H2::over(watched(stream, socket)).await?))
     } else {
         http1(stream, socket).await
     }
 }
 
 fn watched(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Stream {
-    TokioIo::new(Watched::new(TokioIo::new(stream), socket))
+    TokioIo::new(MonitoredSocket::new(TokioIo::new(stream), socket))
 }
 
-async fn http1(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Result<Connection, HttpError> {
+async fn http1(
+    stream: MaybeHttpsStream<TokioIo<Socket>>,
+    socket: Socket,
+) -> Result<IdleConnection, HttpError> {
     let stream = watched(stream, socket.clone());
     let handshake = hyper::client::conn::http1::Builder::new().max_buf_size(MAX_HEAD).handshake(stream).await;
     let (sender, driver) = handshake.map_err(|e| HttpError::of_hyper(&e))?;
-    Ok(Connection::H1(Box::new(H1::new(sender, driver, socket))))
+    Ok(IdleConnection::H1(Box::new(H1::new(sender, driver, socket))))
 }
 
 async fn dial_tcp(host: &Host, port: u16) -> Result<TcpStream, HttpError> {

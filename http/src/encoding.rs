@@ -42,7 +42,7 @@ enum Deflate {
 }
 
 /// The result of decoding a part of the input.
-pub(super) enum Piece {
+pub(super) enum DecodeStep {
     /// A further piece of the body.
     Decoded(Bytes),
     /// Nothing came of as much input.
@@ -95,13 +95,13 @@ impl Decoder {
     }
 
     /// Decodes at most [`STEP`] bytes, or one block.
-    pub(super) fn piece(&mut self) -> Result<Piece, HttpError> {
+    pub(super) fn piece(&mut self) -> Result<DecodeStep, HttpError> {
         let before = self.input.len();
         let piece = match &mut self.coding {
             Coding::Gzip(gzip) => written(&mut self.input, &mut **gzip),
             Coding::Deflate(known) => {
                 if known.is_none() {
-                    let Some(first) = self.input.first_chunk::<2>() else { return Ok(Piece::Drained) };
+                    let Some(first) = self.input.first_chunk::<2>() else { return Ok(DecodeStep::Drained) };
                     let framed = first[0] & 0x0f == 8 && u16::from_be_bytes(*first) % 31 == 0;
                     *known = Some(match framed {
                         true => Deflate::Framed(Box::new(ZlibDecoder::new(Vec::new()))),
@@ -118,9 +118,9 @@ impl Decoder {
         };
         let piece = piece.map_err(|error| self.malformed(&error))?;
         Ok(match before - self.input.len() {
-            _ if !piece.is_empty() => Piece::Decoded(piece.into()),
-            0 => Piece::Drained,
-            taken => Piece::Nothing { taken },
+            _ if !piece.is_empty() => DecodeStep::Decoded(piece.into()),
+            0 => DecodeStep::Drained,
+            taken => DecodeStep::Nothing { taken },
         })
     }
 
@@ -187,13 +187,13 @@ fn invalid(what: &str) -> io::Error {
 
 /// How many members without anything in them have followed each other.
 #[derive(Default)]
-struct Members {
+struct EmptyMembers {
     empty: u32,
     /// Whether anything has come of the present one.
     is_empty: bool,
 }
 
-impl Members {
+impl EmptyMembers {
     fn begin(&mut self) {
         self.is_empty = true;
     }
@@ -214,12 +214,12 @@ impl Members {
 /// Members of gzip, one after the other.
 struct Gzip {
     member: GzDecoder<Vec<u8>>,
-    members: Members,
+    members: EmptyMembers,
 }
 
 impl Default for Gzip {
     fn default() -> Self {
-        let mut members = Members::default();
+        let mut members = EmptyMembers::default();
         members.begin();
         Self { member: GzDecoder::new(Vec::new()), members }
     }
@@ -262,7 +262,7 @@ struct Zstd {
     frame: Option<bool>,
     /// Whether a frame has ended and is not counted yet.
     has_ended: bool,
-    members: Members,
+    members: EmptyMembers,
 }
 
 impl Zstd {
@@ -388,12 +388,14 @@ mod tests {
             loop {
                 let before = decoder.input.len();
                 match decoder.piece()? {
-                    Piece::Decoded(piece) => {
+                    DecodeStep::Decoded(piece) => {
                         longest = longest.max(piece.len());
                         all.extend_from_slice(&piece);
                     }
-                    Piece::Nothing { taken } => assert!(taken > 0 && taken == before - decoder.input.len()),
-                    Piece::Drained => break,
+                    DecodeStep::Nothing { taken } => {
+                        assert!(taken > 0 && taken == before - decoder.input.len())
+                    }
+                    DecodeStep::Drained => break,
                 }
                 let taken = before - decoder.input.len();
                 assert!(taken <= STEP.max((128 << 10) + 7), "{coding}: {taken} bytes at once");
@@ -459,7 +461,7 @@ mod tests {
             let mut decoder = decoder(coding);
             decoder.feed(&Bytes::from(input.clone()));
             let mut steps = 0;
-            while let Piece::Nothing { taken } = decoder.piece().unwrap() {
+            while let DecodeStep::Nothing { taken } = decoder.piece().unwrap() {
                 assert!(taken <= STEP, "{coding}: {taken}");
                 steps += 1;
             }

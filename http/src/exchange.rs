@@ -19,11 +19,11 @@ use hyper_util::rt::TokioIo;
 
 use super::HttpError;
 use super::shared::H2;
-use super::socket::{Peek, Socket, Watched};
+use super::socket::{MonitoredSocket, Peek, Socket};
 use ptc_base::time::{self, Instant, Sleep, sleep_until};
 
 /// One byte stream, encrypted or not.
-pub(super) type Stream = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
+pub(super) type Stream = TokioIo<MonitoredSocket<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
 
 pub(super) type Outgoing = Full<Bytes>;
 
@@ -31,7 +31,7 @@ pub(super) type Outgoing = Full<Bytes>;
 pub(super) type Timer = Pin<Box<Sleep>>;
 
 /// A connection that is not in use.
-pub(super) enum Connection {
+pub(super) enum IdleConnection {
     H1(Box<H1>),
     H2(H2),
 }
@@ -156,7 +156,7 @@ impl H1 {
     }
 }
 
-impl Connection {
+impl IdleConnection {
     /// Whether a request that it could not carry may be sent once more: it has carried one before, so that the server may
     /// have closed it meanwhile, or it is shared, and the server may refuse single requests.
     pub(super) fn may_fail_unread(&self) -> bool {

@@ -12,7 +12,7 @@ pub(super) enum Decoder {}
 
 /// The result of decoding.
 #[expect(dead_code, reason = "there is no decoder that makes one")]
-pub(super) enum Piece {
+pub(super) enum DecodeStep {
     Decoded(Bytes),
     Nothing { taken: usize },
     Drained,
@@ -46,7 +46,7 @@ impl Decoder {
         match *self {}
     }
 
-    pub(super) fn piece(&mut self) -> Result<Piece, HttpError> {
+    pub(super) fn piece(&mut self) -> Result<DecodeStep, HttpError> {
         match *self {}
     }
 

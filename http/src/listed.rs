@@ -16,14 +16,14 @@ use super::issuer::{Issued, issuer_of};
 /// server's (`CaUsedAsEndEntity`), or its authority is unknown. Its name and its time still have to be right, and the server
 /// has to own its key.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedVerifier {
     usual: Arc<WebPkiServerVerifier>,
     listed: Vec<CertificateDer<'static>>,
     /// Whether the listed ones are the server's own, so that one of them suffices for any name.
     own: bool,
 }
 
-impl Listed {
+impl ListedVerifier {
     /// Trusts `roots`, to which `listed` belong.
     pub(super) fn new(
         roots: RootCertStore,
@@ -38,7 +38,7 @@ impl Listed {
     }
 }
 
-impl ServerCertVerifier for Listed {
+impl ServerCertVerifier for ListedVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 
-use super::exchange::{Connection, H1, poll_data};
+use super::exchange::{H1, IdleConnection, poll_data};
 use super::shared::H2;
 use ptc_base::time::{self, Instant};
 
@@ -73,20 +73,20 @@ pub(super) enum Version {
 
 impl Pool {
     /// A connection that can carry a request now, one of this thread's if possible.
-    pub(super) fn take(&self, cx: &mut Context<'_>) -> Option<Connection> {
+    pub(super) fn take(&self, cx: &mut Context<'_>) -> Option<IdleConnection> {
         let thread = std::thread::current().id();
         let mut not_yet = Vec::new();
         let mut taken = None;
         // What waits is asked how it is without the lock: that asks the kernel, and other threads wait for the lock.
         loop {
             let mut idle = match self.next(thread, not_yet.is_empty()) {
-                Some(Next::Shared(h2)) => return Some(Connection::H2(h2)),
-                Some(Next::Idle(idle)) => idle,
+                Some(Checkout::Shared(h2)) => return Some(IdleConnection::H2(h2)),
+                Some(Checkout::Idle(idle)) => idle,
                 None => break,
             };
             match idle.settle(cx) {
                 Settled::Ready if idle.h1.move_to(thread) => {
-                    taken = Some(Connection::H1(idle.h1));
+                    taken = Some(IdleConnection::H1(idle.h1));
                     break;
                 }
                 Settled::NotYet => not_yet.push(idle),
@@ -101,16 +101,16 @@ impl Pool {
     }
 
     /// A connection for a request of this thread, taken out of the pool if it is not shared. `first` is false for a retry.
-    fn next(&self, thread: ThreadId, first: bool) -> Option<Next> {
+    fn next(&self, thread: ThreadId, first: bool) -> Option<Checkout> {
         let mut state = self.lock();
         if !state.shared.is_empty() && first {
             state.shared.retain(H2::is_open);
             if let Some(h2) = state.shared.iter().find(|h2| h2.thread() == thread) {
-                return Some(Next::Shared(h2.clone()));
+                return Some(Checkout::Shared(h2.clone()));
             }
         }
         state.drop_old();
-        state.pop(thread).map(Next::Idle)
+        state.pop(thread).map(Checkout::Idle)
     }
 
     /// The origin's HTTP version, as far as known.
@@ -125,11 +125,11 @@ impl Pool {
     }
 
     /// Notes a connection that was just opened; one that can be shared is.
-    pub(super) fn opened(&self, connection: &Connection) {
+    pub(super) fn opened(&self, connection: &IdleConnection) {
         let mut state = self.lock();
         match connection {
-            Connection::H1(_) => state.version = Version::H1,
-            Connection::H2(h2) => {
+            IdleConnection::H1(_) => state.version = Version::H1,
+            IdleConnection::H2(h2) => {
                 state.version = Version::H2;
                 state.shared.push(h2.clone());
             }
@@ -173,7 +173,7 @@ impl Pool {
 }
 
 /// A connection for a request.
-enum Next {
+enum Checkout {
     Shared(H2),
     Idle(Idle),
 }

@@ -90,10 +90,10 @@ impl AsFd for Kernel {
 
 /// A stream that can be asked about while a connection uses it. Clones are the same stream.
 #[derive(Debug, Clone)]
-pub(super) struct Socket(Arc<Inner>);
+pub(super) struct Socket(Arc<SocketState>);
 
 #[derive(Debug)]
-struct Inner {
+struct SocketState {
     /// Replaced when another thread takes the connection over, while it is idle.
     stream: Mutex<Arc<Kernel>>,
     /// Whether the peer is a proxy. Its reset is no word of the server behind it, which may have read the request.
@@ -131,7 +131,7 @@ impl Socket {
 
     fn of(stream: Kernel, proxy: bool) -> Self {
         let stream = Mutex::new(Arc::new(stream));
-        Self(Arc::new(Inner {
+        Self(Arc::new(SocketState {
             stream,
             proxy,
             reset: AtomicBool::new(false),
@@ -263,7 +263,7 @@ impl AsyncWrite for Socket {
 /// The application's decrypted side of a socket: notes arrivals, and yields regularly. A peer that sends frames faster than
 /// they are read would otherwise keep its connection's task running.
 #[derive(Debug)]
-pub(super) struct Watched<S> {
+pub(super) struct MonitoredSocket<S> {
     stream: S,
     socket: Socket,
     pace: Pace,
@@ -271,13 +271,13 @@ pub(super) struct Watched<S> {
     read: Option<usize>,
 }
 
-impl<S> Watched<S> {
+impl<S> MonitoredSocket<S> {
     pub(super) fn new(stream: S, socket: Socket) -> Self {
         Self { stream, socket, pace: Pace::default(), read: None }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MonitoredSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -313,7 +313,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredSocket<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
@@ -360,7 +360,7 @@ mod tests {
     async fn reading_what_comes_faster_than_it_is_read_gives_way() {
         let (ours, mut theirs) = pair().await;
         let sending = std::thread::spawn(move || theirs.write_all(&vec![7; 4 << 20]));
-        let mut watched = Watched::new(ours.clone(), ours);
+        let mut watched = MonitoredSocket::new(ours.clone(), ours);
         let (mut buffer, mut received) = (vec![0; 4 * PIECE], 0);
         take_work();
         while let read @ 1.. = watched.read(&mut buffer).await.unwrap() {
@@ -425,7 +425,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_has_begun_is_proof_of_the_contrary() {
         let (ours, mut theirs) = pair().await;
-        let mut watched = Watched::new(ours.clone(), ours.clone());
+        let mut watched = MonitoredSocket::new(ours.clone(), ours.clone());
         watched.write_all(b"request").await.unwrap();
         theirs.read_exact(&mut [0; 1]).unwrap();
         theirs.write_all(b"HTTP").unwrap();

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 
 use super::HttpError;
 use super::certificates::{Certificates, TlsRootsError};
-use super::listed::Listed;
+use super::listed::ListedVerifier;
 use super::shared::PROTOCOLS;
 use ptc_base::time;
 
@@ -73,7 +73,7 @@ fn build(extra: Vec<CertificateDer<'static>>, own: bool) -> Result<Arc<ClientCon
         .with_safe_default_protocol_versions()
         .map_err(tls)?;
     // rustls calls every verifier but its own dangerous. This one asks rustls's, and says more only of what is listed.
-    let verifier = Arc::new(Listed::new(roots, extra, provider, own).map_err(tls)?);
+    let verifier = Arc::new(ListedVerifier::new(roots, extra, provider, own).map_err(tls)?);
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = PROTOCOLS.iter().map(|protocol| protocol.to_vec()).collect();

@@ -4,7 +4,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use ptc_host::engine::measuring::Waiting;
+use ptc_host::engine::measuring::AskingProgram;
 use ptc_host::engine::{
     Asker, Desk, Engine, EngineOptions, EvalRequest, HostCalls, Keep, Limits, MemoryBudget, Resume,
     RunContext, Verdict,
@@ -136,7 +136,11 @@ impl World {
     }
 
     /// Has `work` done with `program` where it waits.
-    fn with<R: Send + 'static>(&self, program: &str, work: impl FnOnce(&Waiting) -> R + Send + 'static) -> R {
+    fn with<R: Send + 'static>(
+        &self,
+        program: &str,
+        work: impl FnOnce(&AskingProgram) -> R + Send + 'static,
+    ) -> R {
         match self.runtime.block_on(self.engine.with_waiting(self.request(program), work)) {
             Ok(done) => done,
             Err(outcome) => panic!("{program} waits: {:?}", outcome.map(|outcome| outcome.result)),
@@ -162,7 +166,7 @@ fn timed(times: u64, mut work: impl FnMut()) -> Duration {
     began.elapsed()
 }
 
-fn round(waiting: &Waiting, travel: &Travel, arguments: &str) {
+fn round(waiting: &AskingProgram, travel: &Travel, arguments: &str) {
     let suspended = waiting.leave().expect("it leaves");
     let state = travel.send_off(arguments, &suspended).expect("it travels");
     let resume = travel.bring_back(arguments, &state, RESPONSES).expect("it comes back");

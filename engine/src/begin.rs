@@ -11,12 +11,12 @@ use super::outcome::{EvalOutcome, Failure, SessionFault};
 use super::request::EvalRequest;
 #[cfg(feature = "saved-sessions")]
 use super::restore::restore;
-use super::run::{Run, SLICE_STEPS, show_progress};
+use super::run::{ProgramRun, SLICE_STEPS, show_progress};
 #[cfg(feature = "saved-sessions")]
 use super::session::saved::Trouble;
 use super::session::{SessionKey, SessionLock};
 use super::stack::{nanoseconds, nanoseconds_at};
-use super::work::Done;
+use super::work::WorkResult;
 use super::worker::Worker;
 use ptc_base::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
 use ptc_base::time::{self, Instant};
@@ -28,26 +28,26 @@ use std::rc::Rc;
 use std::time::UNIX_EPOCH;
 
 /// The first turn of an eval that was asked for when it was `started`. Runs on a stack of its own.
-pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> Done {
+pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> WorkResult {
     let memory = worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
     #[cfg(feature = "saved-sessions")]
     if let Some(resume) = request.resume.clone() {
         return go_on(worker, request, &resume, memory, started);
     }
-    let Prepared { mut machine, session, granted } = match prepare(worker, &request, memory.as_ref(), started)
-    {
-        Ok(prepared) => prepared,
-        Err(refused) => {
-            let NotBegun { failure, fault } = *refused;
-            let outcome = EvalOutcome::not_run(failure, time::since(started));
-            return Done::Outcome(EvalOutcome { session_fault: fault, ..outcome });
-        }
-    };
+    let ReadyMachine { mut machine, session, granted } =
+        match prepare(worker, &request, memory.as_ref(), started) {
+            Ok(prepared) => prepared,
+            Err(refused) => {
+                let NotBegun { failure, fault } = *refused;
+                let outcome = EvalOutcome::not_run(failure, time::since(started));
+                return WorkResult::Outcome(EvalOutcome { session_fault: fault, ..outcome });
+            }
+        };
     let step = machine.resume(SLICE_STEPS);
     if matches!(step, Step::Done) {
         // The usual short program never waits: nothing is set up for that.
         show_progress(&request, &mut machine, &mut 0);
-        return Done::Outcome(conclude(
+        return WorkResult::Outcome(conclude(
             machine,
             &request,
             session,
@@ -56,26 +56,26 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
             started,
         ));
     }
-    will_wait(Prepared { machine, session, granted }, request, memory, started, step)
+    will_wait(ReadyMachine { machine, session, granted }, request, memory, started, step)
 }
 
 /// A program that waits for something at the end of its first turn. Apart from [`begin`], whose frame lies below that of the
 /// compiler.
 fn will_wait(
-    prepared: Prepared,
+    prepared: ReadyMachine,
     request: Box<EvalRequest>,
     memory: Option<MemoryBudget>,
     started: Instant,
     step: Step,
-) -> Done {
-    let Prepared { machine, session, granted } = prepared;
+) -> WorkResult {
+    let ReadyMachine { machine, session, granted } = prepared;
     let memory = ReplyMemory::new(request.limits.memory_bytes, memory);
     let mut context =
         RunContext::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
     context.principal = request.principal.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
-    Box::new(Run::new(machine, request, context, session, granted)).run_on(step)
+    Box::new(ProgramRun::new(machine, request, context, session, granted)).run_on(step)
 }
 
 /// The first turn of an eval whose program has begun elsewhere.
@@ -86,21 +86,23 @@ fn go_on(
     resume: &Resume,
     memory: Option<MemoryBudget>,
     started: Instant,
-) -> Done {
+) -> WorkResult {
     match restore_program(worker, &request, resume, memory, started) {
         Ok(Returned { machine, context, pending, granted }) => {
             let gate = resume.gate.clone();
-            Done::Waiting(Box::new(Run::returned(machine, request, context, pending, gate, granted)))
+            WorkResult::Waiting(Box::new(ProgramRun::returned(
+                machine, request, context, pending, gate, granted,
+            )))
         }
         Err(NotReturned { failure, fault }) => {
             let outcome = EvalOutcome::not_run(failure, time::since(started));
-            Done::Outcome(EvalOutcome { resume_fault: fault, ..outcome })
+            WorkResult::Outcome(EvalOutcome { resume_fault: fault, ..outcome })
         }
     }
 }
 
 /// A machine before its first step, and the data that belongs to it.
-struct Prepared {
+struct ReadyMachine {
     machine: Machine,
     session: Option<SessionLock>,
     granted: Option<Rc<MemoryReservation>>,
@@ -126,7 +128,7 @@ fn prepare(
     request: &EvalRequest,
     memory: Option<&MemoryBudget>,
     started: Instant,
-) -> Result<Prepared, Box<NotBegun>> {
+) -> Result<ReadyMachine, Box<NotBegun>> {
     let deadline = deadline(request, started);
     let program = checked(worker, request, memory, deadline)?;
     ready(worker, request, memory, deadline, program)
@@ -139,7 +141,7 @@ fn ready(
     memory: Option<&MemoryBudget>,
     deadline: Deadline,
     program: Rc<Program>,
-) -> Result<Prepared, Box<NotBegun>> {
+) -> Result<ReadyMachine, Box<NotBegun>> {
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
         Some(text) => granted_context(text, memory)?,
@@ -153,7 +155,7 @@ fn ready(
     if let Some(upstreams) = &request.upstreams {
         machine.set_max_request_bytes(upstreams.max_request_bytes());
     }
-    Ok(Prepared { machine, session, granted })
+    Ok(ReadyMachine { machine, session, granted })
 }
 
 /// The request's program, unless it is too large or cannot be compiled.

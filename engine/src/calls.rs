@@ -15,17 +15,17 @@ pub(super) enum Calls {
     /// Nothing to wait for.
     #[default]
     None,
-    One(Call),
-    Many(FuturesUnordered<Call>),
+    One(InFlightCall),
+    Many(FuturesUnordered<InFlightCall>),
 }
 
 /// One call and its pending answer.
-pub(super) struct Call {
+pub(super) struct InFlightCall {
     id: CallId,
     answer: LocalBoxFuture<'static, Reply>,
 }
 
-impl Future for Call {
+impl Future for InFlightCall {
     type Output = (CallId, Reply);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -37,7 +37,7 @@ impl Future for Call {
 impl Calls {
     /// Adds a call.
     pub(super) fn push(&mut self, id: CallId, answer: LocalBoxFuture<'static, Reply>) {
-        let call = Call { id, answer };
+        let call = InFlightCall { id, answer };
         *self = match std::mem::take(self) {
             Self::None => Self::One(call),
             Self::One(first) => Self::Many([first, call].into_iter().collect()),

@@ -5,7 +5,7 @@ use super::request::EvalRequest;
 use super::run;
 use super::scheduler::Turn;
 use super::session::SessionStore;
-use super::work::{Done, Work};
+use super::work::{Work, WorkResult};
 use super::worker::{CacheBytes, Worker};
 use futures_util::future::{BoxFuture, Either, select};
 use ptc_base::memory::{self, MemoryBudget};
@@ -56,10 +56,10 @@ pub struct Cached {
 /// A handle to the worker threads. They end when the last handle is dropped and their evals are done.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
 }
 
-struct Shared {
+struct EngineState {
     workers: Vec<Handle>,
     next: AtomicUsize,
     routing: RandomState,
@@ -71,7 +71,7 @@ struct Shared {
 
 /// The way to a worker.
 struct Handle {
-    commands: mpsc::UnboundedSender<Command>,
+    commands: mpsc::UnboundedSender<WorkerCommand>,
     /// Programs that wait for it.
     load: Arc<AtomicUsize>,
 }
@@ -79,7 +79,7 @@ struct Handle {
 /// Work for a worker's own thread.
 pub(super) type WorkerTask = Box<dyn FnOnce(&Rc<Worker>) + Send>;
 
-pub(super) enum Command {
+pub(super) enum WorkerCommand {
     /// With the moment when it was asked for.
     Eval(Box<EvalRequest>, Instant, oneshot::Sender<EvalOutcome>),
     Run(WorkerTask),
@@ -137,7 +137,7 @@ impl Engine {
             workers.push(Handle { commands: sender, load });
         }
         let (next, routing, memory) = (AtomicUsize::new(0), RandomState::new(), options.memory);
-        let shared = Shared { workers, next, routing, id, memory, caches };
+        let shared = EngineState { workers, next, routing, id, memory, caches };
         Ok(Engine { shared: Arc::new(shared) })
     }
 
@@ -158,7 +158,7 @@ impl Engine {
         let started = time::now();
         if let Some(worker) = self.here(&request) {
             let begun = match worker.begin(request, started) {
-                Done::Outcome(outcome) => return Ok(outcome),
+                WorkResult::Outcome(outcome) => return Ok(outcome),
                 begun => begun,
             };
             let (sender, receiver) = oneshot::channel();
@@ -168,7 +168,7 @@ impl Engine {
         let (sender, receiver) = oneshot::channel();
         let worker = &self.shared.workers[self.route(&request)];
         worker.load.fetch_add(1, Ordering::Relaxed);
-        let _ = worker.commands.send(Command::Eval(request, started, sender));
+        let _ = worker.commands.send(WorkerCommand::Eval(request, started, sender));
         Err(receiver)
     }
 
@@ -232,7 +232,7 @@ impl Engine {
     ) -> impl Future<Output = Option<R>> + Send + 'static {
         let (sender, receiver) = oneshot::channel();
         let session = key.to_owned();
-        let command = Command::Run(Box::new(move |worker| {
+        let command = WorkerCommand::Run(Box::new(move |worker| {
             let done = work(&worker.sessions);
             let discarded = worker.sessions.take_discarded(&session);
             if !discarded.is_empty() {
@@ -247,13 +247,13 @@ impl Engine {
     /// Runs `work` on the worker that owns session `key`.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn on_worker_of(&self, key: &str, work: impl FnOnce(&Rc<Worker>) + Send + 'static) {
-        let command = Command::Run(Box::new(work));
+        let command = WorkerCommand::Run(Box::new(work));
         let _ = self.shared.workers[self.worker_of(key)].commands.send(command);
     }
 
     /// Has the first worker do this.
     #[cfg(feature = "measuring")]
-    pub(super) fn command(&self, command: Command) {
+    pub(super) fn command(&self, command: WorkerCommand) {
         let _ = self.shared.workers[0].commands.send(command);
     }
 
@@ -263,7 +263,7 @@ impl Engine {
     where
         F: Future<Output = ()> + 'static,
     {
-        let command = Command::Run(Box::new(move |_| {
+        let command = WorkerCommand::Run(Box::new(move |_| {
             tokio::task::spawn_local(task());
         }));
         let _ = self.shared.workers[index % self.shared.workers.len()].commands.send(command);
@@ -314,7 +314,7 @@ impl Engine {
 pub type EvalFuture = BoxFuture<'static, EvalOutcome>;
 
 /// Runs a program until it ends or its outcome is no longer awaited.
-async fn drive(worker: Rc<Worker>, begun: Done, mut reply: oneshot::Sender<EvalOutcome>) {
+async fn drive(worker: Rc<Worker>, begun: WorkResult, mut reply: oneshot::Sender<EvalOutcome>) {
     let outcome = {
         let driven = pin!(run::drive(worker.scheduler.clone(), begun));
         match select(driven, pin!(reply.closed())).await {
@@ -330,7 +330,7 @@ fn run_worker(
     runtime: &tokio::runtime::Runtime,
     worker: impl FnOnce() -> Worker,
     load: Arc<AtomicUsize>,
-    mut commands: mpsc::UnboundedReceiver<Command>,
+    mut commands: mpsc::UnboundedReceiver<WorkerCommand>,
 ) {
     let worker = Rc::new(worker());
     CURRENT.with(|current| {
@@ -345,10 +345,10 @@ fn run_worker(
     let work = async move {
         while let Some(command) = commands.recv().await {
             match command {
-                Command::Eval(request, started, reply) => {
+                WorkerCommand::Eval(request, started, reply) => {
                     load.fetch_sub(1, Ordering::Relaxed);
                     match worker.begin(request, started) {
-                        Done::Outcome(outcome) => {
+                        WorkResult::Outcome(outcome) => {
                             let _ = reply.send(outcome);
                         }
                         begun => {
@@ -356,7 +356,7 @@ fn run_worker(
                         }
                     }
                 }
-                Command::Run(work) => work(&worker),
+                WorkerCommand::Run(work) => work(&worker),
             }
         }
     };

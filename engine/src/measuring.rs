@@ -2,18 +2,18 @@
 
 use super::EvalOutcome;
 use super::asking::{Resume, Returned, leave, restore};
-use super::handle::{Command, Engine};
+use super::handle::{Engine, WorkerCommand};
 use super::outcome::Suspended;
 use super::request::EvalRequest;
-use super::run::{Run, until_it_leaves};
+use super::run::{ProgramRun, until_it_leaves};
 use super::worker::Worker;
 use ptc_base::time;
 use std::rc::Rc;
 use tokio::sync::oneshot;
 
 /// A program whose calls all ask, on its worker.
-pub struct Waiting {
-    run: Box<Run>,
+pub struct AskingProgram {
+    run: Box<ProgramRun>,
     worker: Rc<Worker>,
 }
 
@@ -28,15 +28,15 @@ impl Engine {
     pub async fn with_waiting<R: Send + 'static>(
         &self,
         request: EvalRequest,
-        work: impl FnOnce(&Waiting) -> R + Send + 'static,
+        work: impl FnOnce(&AskingProgram) -> R + Send + 'static,
     ) -> Result<R, Option<Box<EvalOutcome>>> {
         let (sender, receiver) = oneshot::channel();
-        self.command(Command::Run(Box::new(move |worker| {
+        self.command(WorkerCommand::Run(Box::new(move |worker| {
             let worker = worker.clone();
             tokio::task::spawn_local(async move {
                 let begun = worker.begin(Box::new(request), time::now());
                 let done = match until_it_leaves(&worker.scheduler, begun).await {
-                    Ok(run) => Ok(work(&Waiting { run, worker })),
+                    Ok(run) => Ok(work(&AskingProgram { run, worker })),
                     Err(outcome) => Err(Some(outcome)),
                 };
                 // Whoever asked may have gone.
@@ -47,7 +47,7 @@ impl Engine {
     }
 }
 
-impl Waiting {
+impl AskingProgram {
     /// Writes it.
     ///
     /// # Errors

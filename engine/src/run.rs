@@ -13,7 +13,7 @@ use super::scheduler::Scheduler;
 use super::session::SessionLock;
 use super::sleeping::{Lent, sleep};
 use super::stack;
-use super::work::{Done, Principal, Work};
+use super::work::{Principal, Work, WorkResult};
 use crate::questions::{Answer, QuestionId};
 use futures_util::future::LocalBoxFuture;
 #[cfg(feature = "measuring")]
@@ -33,7 +33,7 @@ use std::time::Duration;
 pub(super) const SLICE_STEPS: u64 = 20_000;
 
 /// A program in execution.
-pub(super) struct Run {
+pub(super) struct ProgramRun {
     /// Present until the end.
     machine: Option<Machine>,
     request: Box<EvalRequest>,
@@ -62,7 +62,7 @@ pub(super) struct Run {
     pub(super) served: u64,
 }
 
-impl Drop for Run {
+impl Drop for ProgramRun {
     /// A program that is dropped before its end leaves its session as it was.
     fn drop(&mut self) {
         if let (Some(machine), Some(mut lock)) = (self.machine.take(), self.session.take()) {
@@ -91,7 +91,7 @@ fn show_prints(request: &EvalRequest, machine: &Machine, shown: &mut usize) {
     *shown = printed.len().max(*shown);
 }
 
-impl Run {
+impl ProgramRun {
     /// A program after its first slice.
     pub(super) fn new(
         machine: Machine,
@@ -99,8 +99,8 @@ impl Run {
         context: RunContext,
         session: Option<SessionLock>,
         granted: Option<Rc<MemoryReservation>>,
-    ) -> Run {
-        Run {
+    ) -> ProgramRun {
+        ProgramRun {
             machine: Some(machine),
             request,
             context: Rc::new(context),
@@ -128,36 +128,36 @@ impl Run {
         pending: Vec<PendingCall>,
         gate: Option<Arc<dyn Gate>>,
         granted: Option<Rc<MemoryReservation>>,
-    ) -> Run {
+    ) -> ProgramRun {
         // Its prints have been shown.
         let shown = machine.printed().len();
-        let mut run = Run::new(machine, request, context, None, granted);
+        let mut run = ProgramRun::new(machine, request, context, None, granted);
         (run.made, run.gate, run.shown) = (pending.into(), gate, shown);
         run
     }
 
     /// Serializes the program, which waits for answers, and ends its eval; or reports that it stays resident.
     #[cfg(feature = "saved-sessions")]
-    pub(super) fn leave(mut self: Box<Self>) -> Done {
-        let Some(machine) = &self.machine else { return Done::Freed };
+    pub(super) fn leave(mut self: Box<Self>) -> WorkResult {
+        let Some(machine) = &self.machine else { return WorkResult::Freed };
         if self.session.is_some() {
             self.pinned = Some("the program belongs to a session".to_owned());
-            return Done::Waiting(self);
+            return WorkResult::Waiting(self);
         }
         match leave(machine, &self.request, &self.context) {
-            Ok(outcome) => Done::Outcome(outcome),
+            Ok(outcome) => WorkResult::Outcome(outcome),
             Err(why) => {
                 self.pinned = Some(why);
-                Done::Waiting(self)
+                WorkResult::Waiting(self)
             }
         }
     }
 
     /// The same without a way to write it.
     #[cfg(not(feature = "saved-sessions"))]
-    pub(super) fn leave(mut self: Box<Self>) -> Done {
+    pub(super) fn leave(mut self: Box<Self>) -> WorkResult {
         self.pinned = Some("programs are not written here".to_owned());
-        Done::Waiting(self)
+        WorkResult::Waiting(self)
     }
 
     /// Its parts, until it has ended.
@@ -178,8 +178,8 @@ impl Run {
 
     /// One turn of the program: takes over the replies that have arrived, and runs until it ends, waits or has had its time.
     /// Runs on a stack of its own.
-    pub(super) fn go_on(mut self: Box<Self>) -> Done {
-        let Some(machine) = &mut self.machine else { return Done::Freed };
+    pub(super) fn go_on(mut self: Box<Self>) -> WorkResult {
+        let Some(machine) = &mut self.machine else { return WorkResult::Freed };
         let late = self.is_late.then(|| Error::timeout(self.request.limits.timeout_ms()));
         if let Some(error) = late.or_else(|| self.context.memory.refusal()) {
             machine.abort(error);
@@ -195,9 +195,9 @@ impl Run {
     }
 
     /// The rest of a turn, whose first slice ended with `step`.
-    pub(super) fn run_on(mut self: Box<Self>, mut step: Step) -> Done {
+    pub(super) fn run_on(mut self: Box<Self>, mut step: Step) -> WorkResult {
         loop {
-            let Some(machine) = &mut self.machine else { return Done::Freed };
+            let Some(machine) = &mut self.machine else { return WorkResult::Freed };
             show_progress(&self.request, machine, &mut self.shown);
             self.made = machine.take_calls();
             self.context.memory.note_machine(machine.memory_live());
@@ -207,30 +207,30 @@ impl Run {
                 Step::Done => return self.finish(),
                 Step::Wait => {
                     self.is_ready = false;
-                    return Done::Waiting(self);
+                    return WorkResult::Waiting(self);
                 }
-                Step::Slice if !stack::is_wanted() => return Done::Freed,
+                Step::Slice if !stack::is_wanted() => return WorkResult::Freed,
                 Step::Slice if stack::turn_is_over() || !self.made.is_empty() => {
                     self.is_ready = true;
                     self.note_time(time::now());
                     if !self.is_late {
-                        return Done::Waiting(self);
+                        return WorkResult::Waiting(self);
                     }
                     return self.go_on();
                 }
                 Step::Slice => {}
             }
-            let Some(machine) = &mut self.machine else { return Done::Freed };
+            let Some(machine) = &mut self.machine else { return WorkResult::Freed };
             step = machine.resume(SLICE_STEPS);
         }
     }
 
     /// Begins the calls that the program has made, and waits until it can continue: for a reply, or for its deadline.
-    async fn wait(&mut self) -> Next {
+    async fn wait(&mut self) -> WakeAction {
         if let Some(gate) = self.gate.take() {
             let began = time::now();
             if let Err(failure) = gate.pass().await {
-                return Next::Refused(failure);
+                return WakeAction::Refused(failure);
             }
             self.pause(time::since(began));
         }
@@ -264,7 +264,7 @@ impl Run {
                 }
                 Event::Asks => {
                     if self.ask().await {
-                        return Next::Leave;
+                        return WakeAction::Leave;
                     }
                 }
             }
@@ -274,7 +274,7 @@ impl Run {
         while let Poll::Ready(Some(reply)) = poll_fn(|cx| Poll::Ready(self.calls.poll_next(cx))).await {
             self.arrived.push(reply);
         }
-        Next::GoOn
+        WakeAction::GoOn
     }
 
     /// Has the open questions answered. Whether the program is to be written instead.
@@ -321,20 +321,20 @@ impl Run {
     }
 
     /// Ends the calls that still run, and returns the program's outcome.
-    fn finish(mut self: Box<Self>) -> Done {
+    fn finish(mut self: Box<Self>) -> WorkResult {
         self.calls.clear();
-        let Some(machine) = self.machine.take() else { return Done::Freed };
+        let Some(machine) = self.machine.take() else { return WorkResult::Freed };
         show_prints(&self.request, &machine, &mut self.shown);
         let lock = self.session.take();
         let (log, budget) = (&self.context.log, self.context.memory.budget());
         let mut outcome = conclude(machine, &self.request, lock, log, budget, self.context.started());
         outcome.catalog_ops = self.context.catalog_ops.take();
-        Done::Outcome(outcome)
+        WorkResult::Outcome(outcome)
     }
 }
 
 /// The next step of a program that has waited.
-enum Next {
+enum WakeAction {
     /// It runs on.
     GoOn,
     /// It is written.
@@ -351,28 +351,28 @@ enum Event {
 }
 
 /// Runs a program that has begun to its end. Dropping this ends it and leaves its session as it was.
-pub(super) async fn drive(scheduler: Rc<Scheduler>, mut done: Done) -> EvalOutcome {
+pub(super) async fn drive(scheduler: Rc<Scheduler>, mut done: WorkResult) -> EvalOutcome {
     loop {
         let run = match done {
-            Done::Outcome(outcome) => return outcome,
-            Done::Waiting(run) => run,
-            Done::Queued(ticket) => {
+            WorkResult::Outcome(outcome) => return outcome,
+            WorkResult::Waiting(run) => run,
+            WorkResult::Queued(ticket) => {
                 done = ticket.await;
                 continue;
             }
-            Done::Freed => return EvalOutcome::lost(),
+            WorkResult::Freed => return EvalOutcome::lost(),
         };
         let started = run.context.started();
-        let mut held = Held { scheduler: &scheduler, run: Some(run) };
+        let mut held = RunGuard { scheduler: &scheduler, run: Some(run) };
         let next = match &mut held.run {
             Some(run) => run.wait().await,
-            None => Next::GoOn,
+            None => WakeAction::GoOn,
         };
-        if let Next::Refused(failure) = next {
+        if let WakeAction::Refused(failure) = next {
             return EvalOutcome::not_run(failure, time::since(started));
         }
         let Some(run) = held.run.take() else { return EvalOutcome::lost() };
-        let work = if matches!(next, Next::Leave) { Work::Leave(run) } else { Work::GoOn(run) };
+        let work = if matches!(next, WakeAction::Leave) { Work::Leave(run) } else { Work::GoOn(run) };
         done = scheduler.finish(work).await;
     }
 }
@@ -381,33 +381,35 @@ pub(super) async fn drive(scheduler: Rc<Scheduler>, mut done: Done) -> EvalOutco
 #[cfg(feature = "measuring")]
 pub(super) async fn until_it_leaves(
     scheduler: &Rc<Scheduler>,
-    mut done: Done,
-) -> Result<Box<Run>, Box<EvalOutcome>> {
+    mut done: WorkResult,
+) -> Result<Box<ProgramRun>, Box<EvalOutcome>> {
     loop {
         let mut run = match done {
-            Done::Outcome(outcome) => return Err(Box::new(outcome)),
-            Done::Waiting(run) => run,
-            Done::Queued(ticket) => {
+            WorkResult::Outcome(outcome) => return Err(Box::new(outcome)),
+            WorkResult::Waiting(run) => run,
+            WorkResult::Queued(ticket) => {
                 done = ticket.await;
                 continue;
             }
-            Done::Freed => return Err(Box::new(EvalOutcome::lost())),
+            WorkResult::Freed => return Err(Box::new(EvalOutcome::lost())),
         };
         match run.wait().await {
-            Next::GoOn => done = scheduler.finish(Work::GoOn(run)).await,
-            Next::Leave => return Ok(run),
-            Next::Refused(failure) => return Err(Box::new(EvalOutcome::not_run(failure, Duration::ZERO))),
+            WakeAction::GoOn => done = scheduler.finish(Work::GoOn(run)).await,
+            WakeAction::Leave => return Ok(run),
+            WakeAction::Refused(failure) => {
+                return Err(Box::new(EvalOutcome::not_run(failure, Duration::ZERO)));
+            }
         }
     }
 }
 
 /// A program that waits. Dropped, it is freed in turns.
-struct Held<'s> {
+struct RunGuard<'s> {
     scheduler: &'s Rc<Scheduler>,
-    run: Option<Box<Run>>,
+    run: Option<Box<ProgramRun>>,
 }
 
-impl Drop for Held<'_> {
+impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
         self.run.take().into_iter().for_each(|run| self.scheduler.discard(Work::Free(run)));
     }

@@ -12,8 +12,8 @@
 use super::limits::whole_nanos;
 use super::pool::{Pool, STACKS_OF_ONE};
 use super::stack::{self, Ended, Stack, TURN};
-use super::turns::{Place, Stacks, Turns};
-use super::work::{Done, Principal, Work};
+use super::turns::{QueuePosition, Stacks, Turns};
+use super::work::{Principal, Work, WorkResult};
 use ptc_base::memory::MemoryBudget;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -59,7 +59,7 @@ pub(super) struct Scheduler {
 struct Entry {
     job: Job,
     /// The ticket for the result; none if the entry was cancelled.
-    ticket: Option<Rc<Waiting>>,
+    ticket: Option<Rc<TicketState>>,
 }
 
 enum Job {
@@ -74,9 +74,9 @@ enum Job {
 
 /// The state of a ticket.
 #[derive(Default)]
-struct Waiting {
-    place: Cell<Option<Place>>,
-    result: RefCell<Option<Result<Done, Box<dyn Any + Send>>>>,
+struct TicketState {
+    place: Cell<Option<QueuePosition>>,
+    result: RefCell<Option<Result<WorkResult, Box<dyn Any + Send>>>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -90,8 +90,8 @@ impl Job {
     }
 }
 
-impl Waiting {
-    fn answer(&self, result: Result<Done, Box<dyn Any + Send>>) {
+impl TicketState {
+    fn answer(&self, result: Result<WorkResult, Box<dyn Any + Send>>) {
         *self.result.borrow_mut() = Some(result);
         let waker = self.waker.take();
         waker.into_iter().for_each(Waker::wake);
@@ -102,13 +102,13 @@ impl Waiting {
 pub(super) struct Ticket {
     scheduler: Rc<Scheduler>,
     principal: Principal,
-    waiting: Rc<Waiting>,
+    waiting: Rc<TicketState>,
 }
 
 impl Future for Ticket {
-    type Output = Done;
+    type Output = WorkResult;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Done> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<WorkResult> {
         if let Some(result) = self.waiting.result.take() {
             return Poll::Ready(result.unwrap_or_else(|panic| resume_unwind(panic)));
         }
@@ -122,7 +122,7 @@ impl Drop for Ticket {
         if let Some(place) = self.waiting.place.take() {
             self.scheduler.give_up(&self.principal, place);
         }
-        if let Some(Ok(Done::Waiting(run))) = self.waiting.result.take() {
+        if let Some(Ok(WorkResult::Waiting(run))) = self.waiting.result.take() {
             self.scheduler.discard(Work::Free(run));
         }
     }
@@ -192,13 +192,13 @@ impl Scheduler {
     }
 
     /// Does `work` now, as far as it gets in one turn, or queues it.
-    pub(super) fn run(self: &Rc<Self>, work: Work) -> Done {
+    pub(super) fn run(self: &Rc<Self>, work: Work) -> WorkResult {
         let at_once = self.is_next(work.principal());
         let stack = if at_once { self.pool.borrow_mut().take() } else { None };
         let principal = work.principal().clone();
         let Some(mut stack) = stack else {
             let served = work.served();
-            return Done::Queued(self.queue_up(principal, served, Job::Fresh(work)));
+            return WorkResult::Queued(self.queue_up(principal, served, Job::Fresh(work)));
         };
         let served = work.served();
         let began = Instant::now();
@@ -217,15 +217,15 @@ impl Scheduler {
                 let served = served.saturating_add(whole_nanos(took));
                 let ticket = self.queue_up(principal.clone(), served, Job::Paused(stack));
                 self.charge_part(&principal, took);
-                Done::Queued(ticket)
+                WorkResult::Queued(ticket)
             }
         }
     }
 
     /// As [`run`](Self::run), to the end.
-    pub(super) async fn finish(self: &Rc<Self>, work: Work) -> Done {
+    pub(super) async fn finish(self: &Rc<Self>, work: Work) -> WorkResult {
         match self.run(work) {
-            Done::Queued(ticket) => ticket.await,
+            WorkResult::Queued(ticket) => ticket.await,
             done => done,
         }
     }
@@ -283,7 +283,7 @@ impl Scheduler {
     }
 
     fn queue_up(self: &Rc<Self>, principal: Principal, served: u64, job: Job) -> Ticket {
-        let waiting = Rc::new(Waiting::default());
+        let waiting = Rc::new(TicketState::default());
         let entry = Entry { job, ticket: Some(waiting.clone()) };
         self.push(&principal, served, entry);
         Ticket { scheduler: self.clone(), principal, waiting }
@@ -356,7 +356,7 @@ impl Scheduler {
     fn serve(&self, principal: &Principal, served: u64, Entry { job, ticket }: Entry) {
         let began = Instant::now();
         let (stack, ended) = match job {
-            Job::Outside | Job::Task => (None, Ended::Done(Done::Freed)),
+            Job::Outside | Job::Task => (None, Ended::Done(WorkResult::Freed)),
             Job::Paused(mut stack) => {
                 let ended = stack.go_on(ticket.is_some());
                 (Some(stack), ended)
@@ -380,15 +380,15 @@ impl Scheduler {
             }
             (result, stack) => {
                 stack.into_iter().for_each(|stack| self.pool.borrow_mut().put(stack));
-                result.map(|done| done.unwrap_or(Done::Freed))
+                result.map(|done| done.unwrap_or(WorkResult::Freed))
             }
         };
         match ticket {
             Some(ticket) => ticket.answer(result),
             // Nobody wants the program any more.
             None => match result {
-                Ok(Done::Waiting(run)) => self.discard(Work::Free(run)),
-                Ok(Done::Outcome(_) | Done::Queued(_) | Done::Freed) | Err(_) => {}
+                Ok(WorkResult::Waiting(run)) => self.discard(Work::Free(run)),
+                Ok(WorkResult::Outcome(_) | WorkResult::Queued(_) | WorkResult::Freed) | Err(_) => {}
             },
         }
     }
@@ -406,7 +406,7 @@ impl Scheduler {
     }
 
     /// Cancels the entry at `place`, as soon as possible.
-    fn give_up(&self, principal: &Principal, place: Place) {
+    fn give_up(&self, principal: &Principal, place: QueuePosition) {
         let Some(Entry { job, .. }) = self.queue.borrow_mut().take(principal, place) else { return };
         self.note_load(&job, -1);
         match job {
@@ -427,7 +427,7 @@ impl Scheduler {
     #[cfg(feature = "saved-sessions")]
     pub(super) fn see_through(&self, work: Work) {
         let (principal, served) = (work.principal().clone(), work.served());
-        let ticket = Some(Rc::new(Waiting::default()));
+        let ticket = Some(Rc::new(TicketState::default()));
         self.end(&principal, served, Entry { job: Job::Fresh(work), ticket });
     }
 
@@ -457,11 +457,11 @@ impl Scheduler {
 }
 
 /// The same, with the time that the program had the thread noted on it.
-fn with_time(done: Done, took: Duration) -> Done {
+fn with_time(done: WorkResult, took: Duration) -> WorkResult {
     match done {
-        Done::Waiting(mut run) => {
+        WorkResult::Waiting(mut run) => {
             run.served = run.served.saturating_add(whole_nanos(took));
-            Done::Waiting(run)
+            WorkResult::Waiting(run)
         }
         done => done,
     }

@@ -8,7 +8,7 @@
 //! the process, as it does on a thread.
 
 use super::limits::whole_nanos;
-use super::work::{Done, Work};
+use super::work::{Work, WorkResult};
 use generator::{Generator, Gn, co_get_yield, co_yield_with};
 use ptc_base::time::{self, Clock, Instant};
 use ptc_vm::meter::{self, Pauses, Resumed};
@@ -28,7 +28,7 @@ pub(super) const TURN: Duration = Duration::from_micros(500);
 #[expect(clippy::large_enum_variant, reason = "the end of the work is the usual end of a turn")]
 pub(super) enum Ended {
     /// The work is done.
-    Done(Done),
+    Done(WorkResult),
     /// It continues in its next turn.
     Paused,
     /// It panicked.
@@ -36,11 +36,11 @@ pub(super) enum Ended {
 }
 
 /// The input of a stack: work to begin. Continued work, and a stack that is to end, get none.
-type Sent = Work;
+type StackInput = Work;
 
 /// A stack, idle or with work in the middle.
 pub(super) struct Stack {
-    coroutine: Generator<'static, Sent, Ended>,
+    coroutine: Generator<'static, StackInput, Ended>,
     has_paused: bool,
 }
 
@@ -58,7 +58,7 @@ impl Stack {
     /// A new one; `None` if the system has no memory for it.
     pub(super) fn new() -> Option<Stack> {
         // A stack that cannot be had is a panic of the crate.
-        let made = catch_unwind(|| Gn::<Sent>::new_opt(STACK_BYTES / size_of::<usize>(), take_work));
+        let made = catch_unwind(|| Gn::<StackInput>::new_opt(STACK_BYTES / size_of::<usize>(), take_work));
         let mut coroutine = made.ok()?;
         // Any address will do: it makes the generator one whose work finds it by itself.
         coroutine.set_local_data(std::ptr::dangling_mut());
@@ -108,7 +108,7 @@ impl Drop for Stack {
 
 /// The life of a stack: one piece of work after the other, until it is sent nothing.
 fn take_work() -> Ended {
-    while let Some(work) = co_get_yield::<Sent>() {
+    while let Some(work) = co_get_yield::<StackInput>() {
         let done = catch_unwind(AssertUnwindSafe(|| meter::pausing(PAUSES, || work.run())));
         co_yield_with(done.map_or_else(Ended::Panicked, Ended::Done));
     }

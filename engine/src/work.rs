@@ -3,7 +3,7 @@
 use super::begin::begin;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
-use super::run::Run;
+use super::run::ProgramRun;
 use super::scheduler::Ticket;
 use super::session::Discarded;
 use super::worker::Worker;
@@ -20,11 +20,11 @@ pub(super) enum Work {
     /// Compile it, and run it until it ends or waits.
     Begin(Rc<Worker>, Box<EvalRequest>, Instant),
     /// Run it on.
-    GoOn(Box<Run>),
+    GoOn(Box<ProgramRun>),
     /// Serialize it, to be resumed elsewhere.
-    Leave(Box<Run>),
+    Leave(Box<ProgramRun>),
     /// Free it, and leave its session as it was.
-    Free(Box<Run>),
+    Free(Box<ProgramRun>),
     /// Free values that sessions have discarded.
     Discard(Discarded),
     /// Another task of a principal, which reports its result itself and is done even if nothing waits for that.
@@ -37,11 +37,11 @@ pub(super) enum Work {
     clippy::large_enum_variant,
     reason = "nearly every program ends in its first turn, and its outcome goes on by value"
 )]
-pub(super) enum Done {
+pub(super) enum WorkResult {
     /// The end of the program.
     Outcome(EvalOutcome),
     /// The program waits for replies.
-    Waiting(Box<Run>),
+    Waiting(Box<ProgramRun>),
     /// It has its turns.
     Queued(Ticket),
     /// Nothing is left of it.
@@ -50,23 +50,23 @@ pub(super) enum Done {
 
 impl Work {
     /// Does it.
-    pub(super) fn run(self) -> Done {
+    pub(super) fn run(self) -> WorkResult {
         match self {
             Work::Begin(worker, request, started) => begin(&worker, request, started),
             Work::GoOn(run) => run.go_on(),
             Work::Leave(run) => run.leave(),
             Work::Free(run) => {
                 drop(run);
-                Done::Freed
+                WorkResult::Freed
             }
             Work::Discard(values) => {
                 drop(values);
-                Done::Freed
+                WorkResult::Freed
             }
             #[cfg(feature = "saved-sessions")]
             Work::Task(_, task) => {
                 task();
-                Done::Freed
+                WorkResult::Freed
             }
         }
     }
@@ -93,11 +93,11 @@ impl Work {
     }
 
     /// The same work, or its timeout if the program's time is over: waiting for a turn counts.
-    pub(super) fn on_time(self, now: Instant) -> Result<Work, Box<Done>> {
+    pub(super) fn on_time(self, now: Instant) -> Result<Work, Box<WorkResult>> {
         match self {
             Work::Begin(_, request, started) if now >= started + request.limits.timeout => {
                 let failure = Failure::from(&Error::timeout(request.limits.timeout_ms()));
-                Err(Box::new(Done::Outcome(EvalOutcome::not_run(failure, now - started))))
+                Err(Box::new(WorkResult::Outcome(EvalOutcome::not_run(failure, now - started))))
             }
             Work::GoOn(mut run) => {
                 run.note_time(now);

@@ -5,7 +5,7 @@ use super::compile::Compiled;
 use super::request::EvalRequest;
 use super::scheduler::Scheduler;
 use super::session::SessionStore;
-use super::work::{Done, Work};
+use super::work::{Work, WorkResult};
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_base::time::Instant;
 use ptc_vm::Value;
@@ -143,9 +143,9 @@ impl Worker {
     }
 
     /// Begins an eval that was asked for when it was `started`.
-    pub(super) fn begin(self: &Rc<Self>, request: Box<EvalRequest>, started: Instant) -> Done {
+    pub(super) fn begin(self: &Rc<Self>, request: Box<EvalRequest>, started: Instant) -> WorkResult {
         let done = self.scheduler.run(Work::Begin(self.clone(), request, started));
-        if matches!(done, Done::Outcome(_)) {
+        if matches!(done, WorkResult::Outcome(_)) {
             self.settle();
         }
         done

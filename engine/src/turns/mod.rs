@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 
 /// Identifies an entry in the queue.
-pub(super) type Place = (u64, u64);
+pub(super) type QueuePosition = (u64, u64);
 
 /// A principal's used time, and a number that breaks ties.
 type Rank = (u64, u64);
 
 /// Entries that wait for a turn, by principal.
 pub(super) struct Turns<P, T> {
-    lines: AHashMap<P, Line<T>>,
+    lines: AHashMap<P, PrincipalQueue<T>>,
     order: Order<P>,
     /// The used time of the principal that was served last.
     floor: u64,
@@ -40,16 +40,16 @@ struct Order<P> {
 }
 
 /// Entries of one principal that wait for a turn, by used time, then by arrival.
-struct Line<T> {
+struct PrincipalQueue<T> {
     number: u64,
     served: u64,
     floor: u64,
     /// Entries that need a stack to begin.
-    fresh: BTreeMap<Place, T>,
+    fresh: BTreeMap<QueuePosition, T>,
     /// Paused entries, which hold a stack.
-    paused: BTreeMap<Place, T>,
+    paused: BTreeMap<QueuePosition, T>,
     /// Entries that continue without a stack.
-    stackless: BTreeMap<Place, T>,
+    stackless: BTreeMap<QueuePosition, T>,
 }
 
 /// How a waiting entry relates to stacks.
@@ -71,9 +71,9 @@ struct Ranks {
     idle: Option<Rank>,
 }
 
-impl<T> Line<T> {
+impl<T> PrincipalQueue<T> {
     /// Whose turn it is, if those that hold no stack may begin.
-    fn first(&self, may_begin: bool, most_stacks: usize) -> Option<(Place, Stacks)> {
+    fn first(&self, may_begin: bool, most_stacks: usize) -> Option<(QueuePosition, Stacks)> {
         let may_begin = may_begin && self.paused.len() < most_stacks;
         let first = |stacks| self.waiting(stacks).keys().next().map(|place| (*place, stacks));
         let fresh = first(Stacks::Needs).filter(|_| may_begin);
@@ -82,7 +82,7 @@ impl<T> Line<T> {
         others.chain(fresh).min_by_key(|(place, _)| *place)
     }
 
-    fn waiting(&self, stacks: Stacks) -> &BTreeMap<Place, T> {
+    fn waiting(&self, stacks: Stacks) -> &BTreeMap<QueuePosition, T> {
         match stacks {
             Stacks::Needs => &self.fresh,
             Stacks::Holds => &self.paused,
@@ -90,7 +90,7 @@ impl<T> Line<T> {
         }
     }
 
-    fn waiting_mut(&mut self, stacks: Stacks) -> &mut BTreeMap<Place, T> {
+    fn waiting_mut(&mut self, stacks: Stacks) -> &mut BTreeMap<QueuePosition, T> {
         match stacks {
             Stacks::Needs => &mut self.fresh,
             Stacks::Holds => &mut self.paused,
@@ -115,8 +115,8 @@ impl<P: Clone> Order<P> {
     fn change<T, R>(
         &mut self,
         principal: &P,
-        line: &mut Line<T>,
-        change: impl FnOnce(&mut Line<T>) -> R,
+        line: &mut PrincipalQueue<T>,
+        change: impl FnOnce(&mut PrincipalQueue<T>) -> R,
     ) -> R {
         let before = line.ranks(self.most_stacks);
         let result = change(line);
@@ -154,15 +154,15 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
 
     /// Whether a program of this principal waits.
     pub(super) fn has_program(&self, principal: &P) -> bool {
-        let is_program = |line: &Line<T>| !line.fresh.is_empty() || !line.paused.is_empty();
+        let is_program = |line: &PrincipalQueue<T>| !line.fresh.is_empty() || !line.paused.is_empty();
         self.waiting > 0 && self.lines.get(principal).is_some_and(is_program)
     }
 
     /// Queues an entry that has used `served`.
-    pub(super) fn push(&mut self, principal: &P, served: u64, stacks: Stacks, item: T) -> Place {
+    pub(super) fn push(&mut self, principal: &P, served: u64, stacks: Stacks, item: T) -> QueuePosition {
         self.next += 1;
         let (number, floor) = (self.next, self.floor);
-        let line = self.lines.entry(principal.clone()).or_insert_with(|| Line {
+        let line = self.lines.entry(principal.clone()).or_insert_with(|| PrincipalQueue {
             number,
             served: floor,
             floor: 0,
@@ -181,7 +181,7 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
         })
     }
 
-    fn first(&self, may_begin: bool) -> Option<(&P, Place, Stacks)> {
+    fn first(&self, may_begin: bool) -> Option<(&P, QueuePosition, Stacks)> {
         let ready = if may_begin { &self.order.ready } else { &self.order.ready_to_go_on };
         let principal = ready.values().next()?;
         let (place, stacks) = self.lines.get(principal)?.first(may_begin, self.order.most_stacks)?;
@@ -195,7 +195,7 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
     }
 
     /// Takes the entry whose turn it is. Nothing new begins unless `may_begin`.
-    pub(super) fn pop(&mut self, may_begin: bool) -> Option<(P, Place, T)> {
+    pub(super) fn pop(&mut self, may_begin: bool) -> Option<(P, QueuePosition, T)> {
         let (principal, place, stacks) = self.first(may_begin)?;
         let principal = principal.clone();
         let line = self.lines.get_mut(&principal)?;
@@ -206,12 +206,12 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
     }
 
     /// Takes the entry at this place.
-    pub(super) fn take(&mut self, principal: &P, place: Place) -> Option<T> {
+    pub(super) fn take(&mut self, principal: &P, place: QueuePosition) -> Option<T> {
         let kinds = [Stacks::Needs, Stacks::Holds, Stacks::None];
         kinds.into_iter().find_map(|stacks| self.remove(principal, place, stacks))
     }
 
-    fn remove(&mut self, principal: &P, place: Place, stacks: Stacks) -> Option<T> {
+    fn remove(&mut self, principal: &P, place: QueuePosition, stacks: Stacks) -> Option<T> {
         let line = self.lines.get_mut(principal)?;
         let item = self.order.change(principal, line, |line| line.waiting_mut(stacks).remove(&place))?;
         self.waiting -= 1;
@@ -238,7 +238,7 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
             index.clear();
         }
         let lines = std::mem::take(&mut self.lines).into_values();
-        let all = |line: Line<T>| [line.paused, line.fresh, line.stackless].into_iter().flatten();
+        let all = |line: PrincipalQueue<T>| [line.paused, line.fresh, line.stackless].into_iter().flatten();
         lines.flat_map(all).map(|(_, item)| item).collect()
     }
 }

@@ -117,11 +117,11 @@ struct PlainLine {
     principal: u8,
     served: u64,
     floor: u64,
-    waiting: Vec<(Place, Stacks)>,
+    waiting: Vec<(QueuePosition, Stacks)>,
 }
 
 impl Plain {
-    fn push(&mut self, principal: u8, served: u64, stacks: Stacks) -> Place {
+    fn push(&mut self, principal: u8, served: u64, stacks: Stacks) -> QueuePosition {
         self.next += 1;
         let at = self.lines.iter().position(|line| line.principal == principal);
         let at = at.unwrap_or_else(|| {
@@ -137,7 +137,7 @@ impl Plain {
         place
     }
 
-    fn pop(&mut self, most_stacks: usize, may_begin: bool) -> Option<(u8, Place)> {
+    fn pop(&mut self, most_stacks: usize, may_begin: bool) -> Option<(u8, QueuePosition)> {
         let first = |line: &PlainLine| {
             let paused = line.waiting.iter().filter(|(_, stacks)| *stacks == Stacks::Holds).count();
             let may_begin = may_begin && paused < most_stacks;
@@ -152,7 +152,7 @@ impl Plain {
         Some((line.principal, place))
     }
 
-    fn take(&mut self, principal: u8, place: Place) {
+    fn take(&mut self, principal: u8, place: QueuePosition) {
         let lines = self.lines.iter_mut().filter(|line| line.principal == principal);
         lines.for_each(|line| line.waiting.retain(|(other, _)| *other != place));
     }
@@ -171,7 +171,7 @@ proptest! {
         most_stacks in 1usize..4,
     ) {
         let (mut queue, mut plain) = (Turns::new(most_stacks), Plain::default());
-        let mut places: Vec<(u8, Place)> = Vec::new();
+        let mut places: Vec<(u8, QueuePosition)> = Vec::new();
         for (event, principal, time, flag, kind) in events {
             match event {
                 0 | 1 => {

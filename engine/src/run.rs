@@ -16,7 +16,6 @@ use super::stack;
 use super::work::{Principal, Work, WorkResult};
 use crate::questions::{Answer, QuestionId};
 use futures_util::future::LocalBoxFuture;
-#[cfg(feature = "measuring")]
 use ptc_base::memory::MemoryReservation;
 use ptc_base::time::{self, Instant, Sleep, sleep_until};
 use ptc_vm::machine::{CallId, HostRequest, Payload, PendingCall, Reply};

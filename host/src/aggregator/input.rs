@@ -11,8 +11,9 @@ use ptc_mcp::json::from_str;
 use ptc_mcp::text::clip;
 use ptc_secret::digest::sha256_of_parts;
 use ptc_upstreams::upstream::{
-    Again, Asked, AskedSampling, Asking, Call, CallFault, CallLimits, CallReply, Caller, Elicitation,
-    ElicitationMode, InputRequest, InputRequired, NotAskable, SamplingFault, Takes, Unfinished, Upstream,
+    Again, AskedSampling, Call, CallFault, CallLimits, CallQuestion, CallReply, Caller, Elicitation,
+    ElicitationMode, InputRequest, InputRequired, NotAskable, QuestionSink, SamplingFault, Takes, Unfinished,
+    Upstream,
 };
 use ptc_vm::machine::UpstreamCall;
 use std::fmt::Write as _;
@@ -77,7 +78,7 @@ impl Exchange<'_> {
             return self.upstream.call(call).await;
         }
         // All calls of a run share its context.
-        let (asking, mut asked, mut samplings) = Asking::taking(Rc::as_ptr(self.run).addr(), takes);
+        let (asking, mut asked, mut samplings) = QuestionSink::taking(Rc::as_ptr(self.run).addr(), takes);
         let asking = Arc::new(asking);
         let queued = asking.clone();
         let _queued = self.desk.may_queue(move || queued.is_stuck());
@@ -111,7 +112,7 @@ impl Exchange<'_> {
     }
 
     /// Asks while the upstream holds a connection open.
-    async fn ask_held(&self, Asked { elicitation, mut answer }: Asked) {
+    async fn ask_held(&self, CallQuestion { elicitation, mut answer }: CallQuestion) {
         let question = match self.question(&elicitation, "", 0) {
             Ok(question) => question,
             Err(why) => return self.dismissed(&why),

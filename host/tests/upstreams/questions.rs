@@ -7,8 +7,8 @@ use libtest_mimic::Trial;
 use ptc_host::config::{Offered, UpstreamConfig};
 use ptc_host::time;
 use ptc_host::upstream::{
-    Again, Asked, Asking, Call, CallFault, CallLimits, CallReply, Caller, ElicitationMode, InputRequest,
-    InputRequired, Unfinished, Upstream,
+    Again, Call, CallFault, CallLimits, CallQuestion, CallReply, Caller, ElicitationMode, InputRequest,
+    InputRequired, QuestionSink, Unfinished, Upstream,
 };
 use ptc_mcp::json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -61,20 +61,20 @@ async fn past_an_hour() {
 
 /// A call of a run, and what is asked during it.
 struct Questions {
-    asking: Arc<Asking>,
-    asked: UnboundedReceiver<Asked>,
+    asking: Arc<QuestionSink>,
+    asked: UnboundedReceiver<CallQuestion>,
 }
 
 impl Questions {
     fn of_run(run: usize) -> Self {
-        let (asking, asked) = Asking::new(run);
+        let (asking, asked) = QuestionSink::new(run);
         Self { asking: Arc::new(asking), asked }
     }
 }
 
 async fn call(
     upstream: &dyn Upstream,
-    asking: &Arc<Asking>,
+    asking: &Arc<QuestionSink>,
     (tool, arguments): (&str, &str),
     again: Again<'_>,
     limits: CallLimits,

@@ -74,7 +74,7 @@ impl std::fmt::Display for Exit {
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
     /// Our ends of its standard streams, taken by their reader and writer. Under a guard, the end of
     /// standard error must be held (or read) as long as the child may live: closing it ends the
     /// child's whole family.
@@ -138,7 +138,7 @@ impl ChildProcess {
         let refused = |error| SpawnError::Refused(name(), error);
         let mut child = command.spawn().map_err(refused)?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-        let group = Group { leader, guarded };
+        let group = ProcessGroup { leader, guarded };
         let missing = || io::Error::other("a standard stream is missing");
         let pipes = Pipes {
             stdin: child
@@ -202,12 +202,12 @@ const GUARD_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// A process group that is ended on drop.
 #[derive(Debug)]
-struct Group {
+struct ProcessGroup {
     leader: Option<Pid>,
     guarded: bool,
 }
 
-impl Group {
+impl ProcessGroup {
     fn signal(&self, signal: Signal) {
         if let Some(leader) = self.leader {
             let _ = killpg(leader, signal);
@@ -232,7 +232,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.ask();
     }

@@ -5,7 +5,7 @@ use ptc_mcp::text::clip;
 use ptc_vm::value::decoded_len;
 use serde_json::value::RawValue;
 
-use super::result::{Text, text_of};
+use super::result::{JsonString, text_of};
 use crate::upstream::{BlockMember, CallFault, CallLimits, ContentBlock, FaultReason};
 
 /// Blocks of one answer that a program gets to see.
@@ -39,7 +39,7 @@ pub(super) fn check_size(result: &Bytes, limits: &CallLimits, transport: &str) -
 fn binary_len(result: &[u8]) -> usize {
     #[derive(serde::Deserialize, Default)]
     #[serde(default)]
-    struct Answer<'a> {
+    struct ContentMembers<'a> {
         #[serde(borrow)]
         content: Option<&'a RawValue>,
         #[serde(borrow)]
@@ -48,15 +48,15 @@ fn binary_len(result: &[u8]) -> usize {
         messages: Option<&'a RawValue>,
     }
     #[derive(serde::Deserialize)]
-    struct Message<'a> {
+    struct PromptMessage<'a> {
         #[serde(borrow)]
         content: &'a RawValue,
     }
-    let answer: Answer<'_> = serde_json::from_slice(result).unwrap_or_default();
+    let answer: ContentMembers<'_> = serde_json::from_slice(result).unwrap_or_default();
     let blocks =
         [answer.content, answer.contents].into_iter().flatten().flat_map(|raw| raw_blocks(raw.get()));
     let messages = answer.messages.into_iter().flat_map(|raw| raw_blocks(raw.get()));
-    let of_messages = messages.filter_map(|raw| serde_json::from_str::<Message<'_>>(raw.get()).ok());
+    let of_messages = messages.filter_map(|raw| serde_json::from_str::<PromptMessage<'_>>(raw.get()).ok());
     let of_messages = of_messages.flat_map(|message| match message.content.get().starts_with('[') {
         true => raw_blocks(message.content.get()),
         false => vec![message.content],
@@ -66,7 +66,7 @@ fn binary_len(result: &[u8]) -> usize {
 
 #[expect(clippy::disallowed_methods, reason = "entry point: binary_of_block()")]
 fn binary_of_block(raw: &RawValue) -> usize {
-    let Ok(block) = serde_json::from_str::<Members<'_>>(raw.get()) else { return 0 };
+    let Ok(block) = serde_json::from_str::<VisibleMembers<'_>>(raw.get()) else { return 0 };
     let inner = block.resource.map_or(0, binary_of_resource);
     let own = [block.data, block.blob].into_iter().flatten();
     own.map(characters).sum::<usize>() + inner
@@ -74,7 +74,7 @@ fn binary_of_block(raw: &RawValue) -> usize {
 
 #[expect(clippy::disallowed_methods, reason = "entry point: binary_of_resource()")]
 fn binary_of_resource(raw: &RawValue) -> usize {
-    let resource = serde_json::from_str::<Members<'_>>(raw.get()).ok();
+    let resource = serde_json::from_str::<VisibleMembers<'_>>(raw.get()).ok();
     resource.and_then(|resource| resource.blob).map_or(0, characters)
 }
 
@@ -123,9 +123,9 @@ pub(super) fn blocks(result: &Bytes) -> Vec<ContentBlock> {
 #[expect(clippy::disallowed_methods, reason = "entry point: block()")]
 pub(super) fn block(result: &Bytes, raw: &RawValue) -> ContentBlock {
     if let Some(text) = text_of_block(raw) {
-        return ContentBlock::Text(text_of(result, Text::AsWritten(text)));
+        return ContentBlock::Text(text_of(result, JsonString::AsWritten(text)));
     }
-    let Ok(block) = serde_json::from_str::<Members<'_>>(raw.get()) else {
+    let Ok(block) = serde_json::from_str::<VisibleMembers<'_>>(raw.get()) else {
         return ContentBlock::Other { kind: "unknown".to_owned(), members: Vec::new() };
     };
     let kind = block.kind.and_then(|kind| string(result, kind));
@@ -134,7 +134,8 @@ pub(super) fn block(result: &Bytes, raw: &RawValue) -> ContentBlock {
     let mut members = Vec::new();
     block.describe(result, &mut members);
     // An embedded resource has all that there is to know one level below.
-    if let Some(resource) = block.resource.and_then(|raw| serde_json::from_str::<Members<'_>>(raw.get()).ok())
+    if let Some(resource) =
+        block.resource.and_then(|raw| serde_json::from_str::<VisibleMembers<'_>>(raw.get()).ok())
     {
         resource.describe(result, &mut members);
     }
@@ -145,7 +146,7 @@ pub(super) fn block(result: &Bytes, raw: &RawValue) -> ContentBlock {
 #[expect(clippy::disallowed_methods, reason = "entry point: resource()")]
 pub(super) fn resource(result: &Bytes, raw: &RawValue) -> ContentBlock {
     let mut members = Vec::new();
-    if let Ok(resource) = serde_json::from_str::<Members<'_>>(raw.get()) {
+    if let Ok(resource) = serde_json::from_str::<VisibleMembers<'_>>(raw.get()) {
         resource.describe(result, &mut members);
     }
     ContentBlock::Other { kind: "resource".to_owned(), members }
@@ -153,7 +154,7 @@ pub(super) fn resource(result: &Bytes, raw: &RawValue) -> ContentBlock {
 
 /// The members of a block, or of the resource within one, that programs get to see.
 #[derive(serde::Deserialize)]
-struct Members<'a> {
+struct VisibleMembers<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -178,7 +179,7 @@ struct Members<'a> {
     resource: Option<&'a RawValue>,
 }
 
-impl Members<'_> {
+impl VisibleMembers<'_> {
     fn describe(&self, result: &Bytes, members: &mut Vec<(&'static str, BlockMember)>) {
         let texts = [
             ("uri", self.uri),
@@ -206,7 +207,7 @@ impl Members<'_> {
 
 /// The characters of a member that is a string.
 fn string(result: &Bytes, raw: &RawValue) -> Option<Bytes> {
-    raw.get().starts_with('"').then(|| text_of(result, Text::AsWritten(raw.get())))
+    raw.get().starts_with('"').then(|| text_of(result, JsonString::AsWritten(raw.get())))
 }
 
 #[cfg(test)]

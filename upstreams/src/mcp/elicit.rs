@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::inbound::{Inbound, InboundReply};
 use crate::upstream::asking::CANCELLED;
-use crate::upstream::{Asking, Elicitation, SamplingFault, SamplingRequest};
+use crate::upstream::{QuestionSink, Elicitation, SamplingFault, SamplingRequest};
 use ptc_base::visible::visible;
 
 /// Most questions that are open on one stream; a server that asks more has these refused.
@@ -21,7 +21,7 @@ const TOO_MANY: &str = "too many of its questions are open";
 #[derive(Clone, Copy)]
 pub(super) enum Link<'a> {
     /// It came on the call's own stream: where that call's questions are asked, if anywhere, and those already open there.
-    Call(Option<&'a Arc<Asking>>, &'a Arc<OpenQuestions>),
+    Call(Option<&'a Arc<QuestionSink>>, &'a Arc<OpenQuestions>),
     /// It came on the one pipe of all calls, or on a stream that no call opened.
     Session,
 }
@@ -32,7 +32,7 @@ pub(super) struct OpenQuestions(Mutex<Vec<(Box<str>, oneshot::Sender<()>)>>);
 
 impl OpenQuestions {
     /// Opens a question, until the result is dropped.
-    fn open(self: &Arc<Self>, id: &str) -> Result<Open, NotOpened> {
+    fn open(self: &Arc<Self>, id: &str) -> Result<OpenQuestion, NotOpened> {
         self.with(|open| {
             if open.iter().any(|(known, _)| **known == *id) {
                 return Err(NotOpened::AskedAlready);
@@ -42,7 +42,7 @@ impl OpenQuestions {
             }
             let (withdraw, withdrawn) = oneshot::channel();
             open.push((id.into(), withdraw));
-            Ok(Open { questions: self.clone(), id: id.into(), withdrawn })
+            Ok(OpenQuestion { questions: self.clone(), id: id.into(), withdrawn })
         })
     }
 
@@ -51,11 +51,11 @@ impl OpenQuestions {
     fn withdraw(&self, params: &str) {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct CancelledParams<'a> {
             #[serde(borrow)]
             request_id: &'a RawValue,
         }
-        let Ok(Params { request_id }) = serde_json::from_str(params) else { return };
+        let Ok(CancelledParams { request_id }) = serde_json::from_str(params) else { return };
         self.with(|open| {
             if let Some(at) = open.iter().position(|(id, _)| **id == *request_id.get()) {
                 let _ = open.swap_remove(at).1.send(());
@@ -77,13 +77,13 @@ enum NotOpened {
 }
 
 /// A question that is open.
-struct Open {
+struct OpenQuestion {
     questions: Arc<OpenQuestions>,
     id: Box<str>,
     withdrawn: oneshot::Receiver<()>,
 }
 
-impl Open {
+impl OpenQuestion {
     /// The reply with the result or the fault that `asking` comes to; `None` if the server withdraws the question before.
     async fn answered(
         mut self,
@@ -101,7 +101,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         self.questions.with(|open| open.retain(|(id, _)| *id != self.id));
     }
@@ -187,7 +187,7 @@ impl Inbound {
             }
             Link::Call(..) => refused(SamplingFault::refused(NO_MODEL)),
             Link::Session => {
-                let (run, principal) = match self.only_run(Asking::takes_samplings, NO_MODEL) {
+                let (run, principal) = match self.only_run(QuestionSink::takes_samplings, NO_MODEL) {
                     Ok(run) => run,
                     Err(why) => return refused(SamplingFault::refused(why)),
                 };
@@ -240,19 +240,19 @@ fn dismissal() -> String {
 mod tests {
     use super::super::inbound::tests::inbound_that_asks;
     use super::*;
-    use crate::upstream::{Asked, Caller, Takes};
+    use crate::upstream::{CallQuestion, Caller, Takes};
     use futures_util::FutureExt as _;
     use futures_util::future::BoxFuture;
     use tokio::sync::mpsc;
 
     const FORM: &str = r#"{"message":"Which?","requestedSchema":{"type":"object","properties":{}}}"#;
 
-    fn asking(run: usize) -> (Arc<Asking>, mpsc::UnboundedReceiver<Asked>) {
-        let (asking, asked) = Asking::new(run);
+    fn asking(run: usize) -> (Arc<QuestionSink>, mpsc::UnboundedReceiver<CallQuestion>) {
+        let (asking, asked) = QuestionSink::new(run);
         (Arc::new(asking), asked)
     }
 
-    fn caller(asking: &Arc<Asking>) -> Caller<'_> {
+    fn caller(asking: &Arc<QuestionSink>) -> Caller<'_> {
         Caller { asking: Some(asking), ..Caller::default() }
     }
 
@@ -343,7 +343,8 @@ mod tests {
         };
         let none = refused(inbound.sample("1", params, Link::Session));
         assert_eq!(none, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no call is in flight"}}"#);
-        let (mine, _asked, mut samplings) = Asking::taking(1, Takes { questions: false, sampling: true });
+        let (mine, _asked, mut samplings) =
+            QuestionSink::taking(1, Takes { questions: false, sampling: true });
         let mine = Arc::new(mine);
         let call = inbound.enter(caller(&mine), "t");
         assert!(is_dismissed(inbound.elicit("1", FORM, Link::Session)), "nobody is there");

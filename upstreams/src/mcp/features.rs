@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::content::{self, raw_blocks};
 use super::protocol::render;
-use super::result::{Text, text_of};
+use super::result::{JsonString, text_of};
 use crate::upstream::{BlockMember, CallFault, CallReply, ContentBlock, FaultReason, Payload};
 use ptc_base::pace::apart;
 
@@ -166,10 +166,10 @@ pub fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
         #[serde(borrow, default)]
         description: Option<&'a RawValue>,
         #[serde(borrow)]
-        messages: Vec<Message<'a>>,
+        messages: Vec<RawPromptMessage<'a>>,
     }
     #[derive(serde::Deserialize)]
-    struct Message<'a> {
+    struct RawPromptMessage<'a> {
         #[serde(borrow)]
         role: &'a RawValue,
         #[serde(borrow)]
@@ -179,16 +179,16 @@ pub fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
         let message = format!("prompts/get returned unexpected payload {}", render(&result));
         CallFault::upstream_error(message).with_bytes(result.len() as u64)
     })?;
-    let text = |raw: &RawValue| BlockMember::Text(text_of(&result, Text::AsWritten(raw.get())));
+    let text = |raw: &RawValue| BlockMember::Text(text_of(&result, JsonString::AsWritten(raw.get())));
     let is_text = |raw: &&RawValue| raw.get().starts_with('"');
-    let has_role = |message: &&Message<'_>| {
+    let has_role = |message: &&RawPromptMessage<'_>| {
         serde_json::from_str::<std::borrow::Cow<'_, str>>(message.role.get()).is_ok_and(|role| is_role(&role))
     };
     let content_of = |raw: &RawValue| match content::block(&result, raw) {
         ContentBlock::Text(text) => BlockMember::Text(text),
         other => BlockMember::Block(Box::new(other)),
     };
-    let message = |message: &Message<'_>| {
+    let message = |message: &RawPromptMessage<'_>| {
         let content = match message.content.get().as_bytes().first() {
             Some(b'[') => {
                 let blocks = raw_blocks(message.content.get()).into_iter().take(content::MAX_BLOCKS);

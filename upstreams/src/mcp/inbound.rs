@@ -17,7 +17,7 @@ use super::protocol::{self, TASKS};
 use super::roots::{ClientRoots, Roots};
 use crate::config::{Offered, UpstreamConfig};
 use crate::upstream::connections::OpenFor;
-use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent, Visits};
+use crate::upstream::{QuestionSink, Caller, SaidMessage, UpstreamEvent, Visits};
 use ptc_base::time::{self, Instant};
 use ptc_base::visible::without_controls;
 use ptc_engine::audience::{Audience, UpstreamMessage};
@@ -85,7 +85,7 @@ struct InboundState {
 struct InFlight {
     number: u64,
     principal: Option<Arc<str>>,
-    asking: Option<Arc<Asking>>,
+    asking: Option<Arc<QuestionSink>>,
 }
 
 #[derive(Debug)]
@@ -215,7 +215,7 @@ impl Inbound {
     /// Why there is none.
     pub(super) fn only_run(
         &self,
-        takes: impl Fn(&Asking) -> bool,
+        takes: impl Fn(&QuestionSink) -> bool,
         none: &'static str,
     ) -> Result<(usize, Option<Arc<str>>), &'static str> {
         let state = self.lock();
@@ -234,7 +234,7 @@ impl Inbound {
     }
 
     /// A call of this run that is in flight: one that is not asked anything yet, else the oldest.
-    pub(super) fn call_of_run(&self, run: usize) -> Option<Arc<Asking>> {
+    pub(super) fn call_of_run(&self, run: usize) -> Option<Arc<QuestionSink>> {
         let state = self.lock();
         let calls = state.asking.iter().filter_map(|call| call.asking.as_ref());
         let mut calls = calls.filter(|call| call.run == run && !call.is_over());
@@ -608,7 +608,7 @@ pub(super) mod tests {
         assert_eq!(asks.capabilities(), r#"{"elicitation":{"form":{},"url":{}}}"#);
         let declared = |offered: Offered, asking: bool| {
             let inbound = Inbound::new(&UpstreamConfig { offered, ..config() }, &ClientRoots::default());
-            let asked = Arc::new(Asking::new(1).0);
+            let asked = Arc::new(QuestionSink::new(1).0);
             let asking = asking.then_some(&asked);
             let caller = Caller { asking, follows_tasks: true, ..Caller::default() };
             let meta = inbound.enter(caller, "t").meta(caller, Era::Modern).unwrap().into_owned();

@@ -62,7 +62,7 @@ pub(super) async fn read_apart(result: RawResult, may_wrap: bool) -> Result<Call
 /// used: not an object, or one that asks us for something that we do not have.
 pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallFault> {
     let RawResult { bytes: result, outline, note } = result;
-    let Some(members) = Members::read(&result, outline.as_ref()) else {
+    let Some(members) = ResultMembers::read(&result, outline.as_ref()) else {
         let message = format!("tools/call returned unexpected payload {}", render(&result));
         return Err(CallFault::upstream_error(message).with_bytes(compact_len(&result)));
     };
@@ -90,7 +90,7 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
     let repeats = wrapped::repeats(structured, inner, &texts);
     let payload = match inner {
         // The text block has the same characters, decoded already.
-        Some(inner) if inner.is_text => Payload::of_text(text_of(&result, Text::AsWritten(inner.json))),
+        Some(inner) if inner.is_text => Payload::of_text(text_of(&result, JsonString::AsWritten(inner.json))),
         Some(inner) => Payload::Json(result.slice_ref(inner.json.as_bytes())),
         None => Payload::Json(result.slice_ref(structured.as_bytes())),
     };
@@ -126,7 +126,7 @@ pub(super) fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, Cal
 #[expect(clippy::disallowed_methods, reason = "entry point: check_complete()")]
 pub(super) fn check_complete(result: &[u8], method: &str) -> Result<(), CallFault> {
     let bad = |message: String| CallFault::upstream_error(message).with_bytes(result.len() as u64);
-    let Ok(members) = serde_json::from_slice::<Members<'_>>(result) else {
+    let Ok(members) = serde_json::from_slice::<ResultMembers<'_>>(result) else {
         return Err(bad(format!("{method} returned unexpected payload {}", render(result))));
     };
     match members.result_type {
@@ -139,7 +139,7 @@ pub(super) fn check_complete(result: &[u8], method: &str) -> Result<(), CallFaul
 }
 
 /// The failure that a tool reports.
-fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
+fn tool_error(result: &Bytes, members: &ResultMembers<'_>) -> CallFault {
     let texts: Vec<Bytes> = match members.has_more {
         true => content::blocks(result).iter().filter_map(ContentBlock::text).cloned().collect(),
         false => members.text.map(|text| text_of(result, text)).into_iter().collect(),
@@ -160,15 +160,15 @@ fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
 
 /// The characters of a JSON string: a slice of the reply when it has no escapes.
 #[expect(clippy::disallowed_methods, reason = "entry point: text_of()")]
-pub(super) fn text_of(reply: &Bytes, text: Text<'_>) -> Bytes {
+pub(super) fn text_of(reply: &Bytes, text: JsonString<'_>) -> Bytes {
     let quoted = match text {
-        Text::Checked(_, Some(decoded)) => return decoded.clone(),
-        Text::Checked(raw, None) => match raw.as_str() {
+        JsonString::Checked(_, Some(decoded)) => return decoded.clone(),
+        JsonString::Checked(raw, None) => match raw.as_str() {
             Some(Cow::Owned(text)) => return Bytes::from(text),
             Some(Cow::Borrowed(text)) => return reply.slice_ref(text.as_bytes()),
             None => raw.text(),
         },
-        Text::AsWritten(quoted) => quoted,
+        JsonString::AsWritten(quoted) => quoted,
     };
     let inner = quoted.as_bytes().get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
     if memchr(b'\\', inner).is_none() {
@@ -210,14 +210,14 @@ fn lossy_unescape(inner: &[u8]) -> Vec<u8> {
 
 /// The members that decide, borrowed from the reply.
 #[derive(Default)]
-struct Members<'a> {
+struct ResultMembers<'a> {
     is_error: bool,
     /// `structuredContent` unless absent or null.
     structured: Option<&'a str>,
     /// The value of its only member, and whether that is named `result`.
     only: Option<(Raw<'a>, bool)>,
     /// `text` of the first text block, as a JSON string.
-    text: Option<Text<'a>>,
+    text: Option<JsonString<'a>>,
     /// Whether `content` has anything besides that block.
     has_more: bool,
     /// `resultType` as written.
@@ -228,14 +228,14 @@ struct Members<'a> {
 
 /// A JSON string of a reply.
 #[derive(Clone, Copy)]
-pub(super) enum Text<'a> {
+pub(super) enum JsonString<'a> {
     /// It denotes text, which is at hand if it has escapes.
     Checked(Raw<'a>, Option<&'a Bytes>),
     /// Half a surrogate pair may be in it.
     AsWritten(&'a str),
 }
 
-impl<'a> Members<'a> {
+impl<'a> ResultMembers<'a> {
     /// Why the result is none that a program can use, if it is none.
     fn unusable(&self) -> Option<String> {
         Some(match self.result_type? {
@@ -251,23 +251,23 @@ impl<'a> Members<'a> {
     }
 
     /// The members of a result; `None` if it is no object.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Members.read")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: ResultMembers.read")]
     fn read(result: &'a Bytes, outline: Option<&'a Outline>) -> Option<Self> {
         if let (Some(outline), Ok(text)) = (outline, simdutf8::basic::from_utf8(result)) {
-            return Some(Members::outlined(text, outline));
+            return Some(ResultMembers::outlined(text, outline));
         }
-        let mut members: Members<'a> = serde_json::from_slice(result).ok()?;
+        let mut members: ResultMembers<'a> = serde_json::from_slice(result).ok()?;
         members.only = members.structured.and_then(wrapped::only_member);
         Some(members)
     }
 
     /// The members of a result in its usual form.
     fn outlined(result: &'a str, outline: &'a Outline) -> Self {
-        Members {
+        ResultMembers {
             is_error: outline.is_error,
             structured: outline.structured(result).map(Raw::text),
             only: outline.only(result),
-            text: outline.text(result).map(|raw| Text::Checked(raw, outline.decoded_text())),
+            text: outline.text(result).map(|raw| JsonString::Checked(raw, outline.decoded_text())),
             has_more: outline.has_more,
             result_type: outline.result_type(result).map(Raw::text),
             compact_len: Some(outline.compact_len as u64),
@@ -275,41 +275,42 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ResultMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MembersVisitor;
 
         impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
+            type Value = ResultMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a tools/call result object")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Members::default();
-                while let Some(key) = map.next_key::<Key>()? {
+                let mut members = ResultMembers::default();
+                while let Some(key) = map.next_key::<ResultKey>()? {
                     match key {
-                        Key::IsError => members.is_error = raw(&mut map)?.get() == "true",
-                        Key::Structured => {
+                        ResultKey::IsError => members.is_error = raw(&mut map)?.get() == "true",
+                        ResultKey::Structured => {
                             members.structured = Some(raw(&mut map)?.get()).filter(|text| *text != "null");
                         }
-                        Key::ResultType => members.result_type = Some(raw(&mut map)?.get()),
-                        Key::Content => {
+                        ResultKey::ResultType => members.result_type = Some(raw(&mut map)?.get()),
+                        ResultKey::Content => {
                             let content = raw(&mut map)?.get();
                             // Some servers answer with a text where a list of blocks belongs.
                             if content.starts_with('"') {
-                                (members.text, members.has_more) = (Some(Text::AsWritten(content)), false);
+                                (members.text, members.has_more) =
+                                    (Some(JsonString::AsWritten(content)), false);
                                 continue;
                             }
                             let content = content::raw_blocks(content);
                             members.text = content
                                 .iter()
                                 .find_map(|block| content::text_of_block(block))
-                                .map(Text::AsWritten);
+                                .map(JsonString::AsWritten);
                             members.has_more = content.len() > usize::from(members.text.is_some());
                         }
-                        Key::Other => {
+                        ResultKey::Other => {
                             map.next_value::<IgnoredAny>()?;
                         }
                     }
@@ -326,7 +327,7 @@ fn raw<'de, A: MapAccess<'de>>(map: &mut A) -> Result<&'de RawValue, A::Error> {
     map.next_value()
 }
 
-enum Key {
+enum ResultKey {
     IsError,
     Structured,
     Content,
@@ -334,31 +335,31 @@ enum Key {
     Other,
 }
 
-impl Key {
-    fn of(name: &str) -> Key {
+impl ResultKey {
+    fn of(name: &str) -> ResultKey {
         match name {
-            "isError" => Key::IsError,
-            "structuredContent" => Key::Structured,
-            "content" => Key::Content,
-            "resultType" => Key::ResultType,
-            _ => Key::Other,
+            "isError" => ResultKey::IsError,
+            "structuredContent" => ResultKey::Structured,
+            "content" => ResultKey::Content,
+            "resultType" => ResultKey::ResultType,
+            _ => ResultKey::Other,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for ResultKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
 
         impl Visitor<'_> for KeyVisitor {
-            type Value = Key;
+            type Value = ResultKey;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a member name")
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-                Ok(Key::of(name))
+            fn visit_str<E>(self, name: &str) -> Result<ResultKey, E> {
+                Ok(ResultKey::of(name))
             }
         }
 
@@ -600,10 +601,10 @@ mod tests {
         let text = text.trim();
         let bytes = Bytes::from(text.to_owned());
         let Some(outline) = Outline::of(text) else { return false };
-        let fast = Members::read(&bytes, Some(&outline)).expect("it has an outline");
-        let slow: Members<'_> =
-            Members::read(&bytes, None).expect("the fast reader takes nothing that is no JSON");
-        let text = |text: Option<Text<'_>>| text.map(|text| text_of(&bytes, text));
+        let fast = ResultMembers::read(&bytes, Some(&outline)).expect("it has an outline");
+        let slow: ResultMembers<'_> =
+            ResultMembers::read(&bytes, None).expect("the fast reader takes nothing that is no JSON");
+        let text = |text: Option<JsonString<'_>>| text.map(|text| text_of(&bytes, text));
         assert_eq!(fast.has_more, slow.has_more);
         assert_eq!(fast.is_error, slow.is_error);
         assert_eq!(fast.structured, slow.structured);

@@ -15,11 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The roots of the client of this process, for upstreams that may ask for them.
 #[derive(Debug, Clone)]
-pub struct ClientRoots(Arc<watch::Sender<Known>>);
+pub struct ClientRoots(Arc<watch::Sender<RootsState>>);
 
 /// The known roots of the client: the text of a JSON array, and whether it is still awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
+struct RootsState {
     roots: Arc<str>,
     awaited: bool,
 }
@@ -27,7 +27,7 @@ struct Known {
 impl Default for ClientRoots {
     /// No client that could have roots.
     fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(Known { roots: "[]".into(), awaited: false })))
+        Self(Arc::new(watch::Sender::new(RootsState { roots: "[]".into(), awaited: false })))
     }
 }
 
@@ -39,7 +39,7 @@ impl ClientRoots {
 
     /// The client's roots: the text of a JSON array.
     pub fn set(&self, roots: &str) {
-        let new = Known { roots: roots.into(), awaited: false };
+        let new = RootsState { roots: roots.into(), awaited: false };
         self.0.send_if_modified(|known| {
             *known != new && {
                 *known = new;

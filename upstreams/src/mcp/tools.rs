@@ -172,12 +172,12 @@ struct NameOnly {
 #[expect(clippy::disallowed_methods, reason = "entry point: needs_task()")]
 fn needs_task(tool: &ToolInfo) -> Result<(), String> {
     #[derive(serde::Deserialize)]
-    struct Tool {
+    struct ToolExecution {
         #[serde(default)]
         execution: ptc_mcp::json::Value,
     }
-    let execution =
-        serde_json::from_str::<Tool>(tool.json.get()).map_or_else(|_| Default::default(), |t| t.execution);
+    let execution = serde_json::from_str::<ToolExecution>(tool.json.get())
+        .map_or_else(|_| Default::default(), |t| t.execution);
     if execution["taskSupport"] == "required" {
         return Err("it can only run as a task, which is not supported".to_owned());
     }

@@ -31,14 +31,14 @@ pub(super) fn read(result: &[u8], result_type: Option<&str>, fault: CallFault) -
 fn input_required(result: &[u8]) -> Result<InputRequired, String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Members<'a> {
+    struct InputRequiredMembers<'a> {
         #[serde(borrow, default)]
         input_requests: Option<Requests<'a>>,
         #[serde(borrow, default)]
         request_state: Option<&'a RawValue>,
     }
     let malformed = |error: serde_json::Error| format!("input_required is malformed: {error}");
-    let members: Members<'_> = serde_json::from_slice(result).map_err(malformed)?;
+    let members: InputRequiredMembers<'_> = serde_json::from_slice(result).map_err(malformed)?;
     let state = match members.request_state {
         Some(state) if !state.get().starts_with('"') => {
             return Err("input_required has a requestState that is no string".to_owned());
@@ -84,7 +84,7 @@ pub enum TaskState {
 pub fn read_task(answer: &Bytes) -> Result<TaskState, String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Members<'a> {
+    struct TaskStatusMembers<'a> {
         status: String,
         #[serde(default)]
         status_message: Option<String>,
@@ -97,7 +97,7 @@ pub fn read_task(answer: &Bytes) -> Result<TaskState, String> {
         #[serde(borrow, default)]
         error: Option<&'a RawValue>,
     }
-    let members: Members<'_> =
+    let members: TaskStatusMembers<'_> =
         serde_json::from_slice(answer).map_err(|error| format!("the task is malformed: {error}"))?;
     Ok(match (members.status.as_str(), members.result) {
         ("working", _) => TaskState::Working { poll_interval_ms: members.poll_interval_ms.as_u64() },
@@ -135,12 +135,12 @@ fn all(requests: Requests<'_>) -> Vec<(Box<str>, InputRequest)> {
 fn task(result: &[u8]) -> Result<TaskAnswer, String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Members {
+    struct CreatedTaskMembers {
         task_id: String,
         #[serde(default)]
         poll_interval_ms: ptc_mcp::json::Value,
     }
-    let members: Members =
+    let members: CreatedTaskMembers =
         serde_json::from_slice(result).map_err(|error| format!("the task is malformed: {error}"))?;
     if members.task_id.is_empty() || members.task_id.len() > MAX_TASK_ID {
         let bytes = members.task_id.len();

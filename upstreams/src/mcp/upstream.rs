@@ -13,7 +13,7 @@ use super::inbound::Inbound;
 use super::{content, result};
 use crate::config::UpstreamConfig;
 use crate::upstream::connections::OpenFor;
-use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
+use crate::upstream::lifecycle::{Lifecycle, Started, TransportConnection};
 use crate::upstream::one_run::{Inside, OneRun};
 use crate::upstream::slots::Slots;
 use crate::upstream::{
@@ -26,7 +26,7 @@ use ptc_base::time::Instant;
 /// The transport-specific operations. Those that depend on the connection's life get its lifecycle.
 pub(crate) trait Transport: Send + Sync + 'static {
     /// The result of a start.
-    type Connection: Connection;
+    type Connection: TransportConnection;
 
     /// Its name, as the configuration file spells it.
     const NAME: &'static str;

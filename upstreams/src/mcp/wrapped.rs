@@ -5,7 +5,7 @@ use ptc_mcp::json::{Kind, Raw, Scanner};
 
 /// The content of a wrapper.
 #[derive(Clone, Copy)]
-pub(super) struct Inner<'a> {
+pub(super) struct WrappedContent<'a> {
     /// The value as written.
     pub(super) json: &'a str,
     /// Whether it is a text that the text blocks repeat.
@@ -15,21 +15,25 @@ pub(super) struct Inner<'a> {
 /// The domain payload inside structured content, if that is a wrapper: an object of the one key `result`, where nothing is
 /// known against that, or of one key with the text of the text blocks. `only` is the value of its only member, and whether that
 /// is named `result`.
-pub(super) fn inner<'a>(only: Option<(Raw<'a>, bool)>, may_wrap: bool, texts: &[Bytes]) -> Option<Inner<'a>> {
+pub(super) fn inner<'a>(
+    only: Option<(Raw<'a>, bool)>,
+    may_wrap: bool,
+    texts: &[Bytes],
+) -> Option<WrappedContent<'a>> {
     let (value, is_result) = only?;
     if value.kind() == Kind::String && !texts.is_empty() {
         let text = value.as_str()?;
         let equal = |separator: &str| joined_equal(text.as_bytes(), texts, separator.as_bytes());
         if ["", "\n", "\n\n"].into_iter().any(equal) {
-            return Some(Inner { json: value.text(), is_text: true });
+            return Some(WrappedContent { json: value.text(), is_text: true });
         }
     }
-    (may_wrap && is_result).then_some(Inner { json: value.text(), is_text: false })
+    (may_wrap && is_result).then_some(WrappedContent { json: value.text(), is_text: false })
 }
 
 /// Whether the text blocks say the same as the structured content, whole or without its wrapper: all of it in one block,
 /// or an element a block.
-pub(super) fn repeats(structured: &str, inner: Option<Inner<'_>>, texts: &[Bytes]) -> bool {
+pub(super) fn repeats(structured: &str, inner: Option<WrappedContent<'_>>, texts: &[Bytes]) -> bool {
     if inner.is_some_and(|inner| inner.is_text) {
         return true;
     }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::document::{Document, InlineBudget, MAX_SCHEMA_NODES};
 use super::kinds::misfit;
-use super::parameter::{Parameter, Place};
+use super::parameter::{Parameter, ParameterLocation};
 use super::style::Style;
 use super::template::PathTemplate;
 use crate::config::OpenApiConfig;
@@ -99,7 +99,7 @@ fn refuse(id: &str, what: impl std::fmt::Display) -> CallFault {
 }
 
 /// An operation where it stands in the document.
-struct Source<'d> {
+struct DocumentOperation<'d> {
     id: &'d str,
     method: &'static str,
     path: &'d str,
@@ -107,19 +107,19 @@ struct Source<'d> {
     operation: &'d Map,
 }
 
-fn find_operations(document: &Document) -> Vec<Source<'_>> {
+fn find_operations(document: &Document) -> Vec<DocumentOperation<'_>> {
     let of_item = |(path, item): (_, _)| {
         METHODS.into_iter().filter_map(move |method| {
             let item: &Map = item;
             let operation = item.get(method)?.as_object()?;
             let id = operation.get("operationId")?.as_str().filter(|id| !id.is_empty())?;
-            Some(Source { id, method, path, item, operation })
+            Some(DocumentOperation { id, method, path, item, operation })
         })
     };
     document.paths().flat_map(of_item).collect()
 }
 
-impl<'d> Source<'d> {
+impl<'d> DocumentOperation<'d> {
     fn refuse(&self, what: impl std::fmt::Display) -> CallFault {
         refuse(self.id, what)
     }
@@ -146,7 +146,8 @@ impl<'d> Source<'d> {
     fn template(&self, parameters: &[Parameter<'_>]) -> Result<PathTemplate, CallFault> {
         let template = PathTemplate::parse(self.path)
             .ok_or_else(|| self.refuse(format_args!("has an unusable path {:?}", self.path)))?;
-        let declared = |name: &str| parameters.iter().any(|p| p.place == Place::Path && p.name == name);
+        let declared =
+            |name: &str| parameters.iter().any(|p| p.place == ParameterLocation::Path && p.name == name);
         let undeclared: Vec<&str> = template.names().filter(|name| !declared(name)).collect();
         if !undeclared.is_empty() {
             return Err(self.refuse(format_args!(
@@ -190,7 +191,7 @@ impl<'d> Source<'d> {
         let mut omitted: Vec<&str> = Vec::new();
         let mut query = Vec::new();
         for parameter in &parameters {
-            let is_required = parameter.required || parameter.place == Place::Path;
+            let is_required = parameter.required || parameter.place == ParameterLocation::Path;
             match parameter.property(document, &mut budget) {
                 Some(property) => drop(properties.insert(parameter.name.to_owned(), property)),
                 None if is_required => {
@@ -207,7 +208,7 @@ impl<'d> Source<'d> {
             if is_required && !default_args.contains_key(parameter.name) {
                 required.push(parameter.name);
             }
-            if parameter.place == Place::Query {
+            if parameter.place == ParameterLocation::Query {
                 query.push((parameter.name.to_owned(), parameter.style));
             }
         }
@@ -279,7 +280,7 @@ impl<'d> Source<'d> {
         let item = self.item.get("parameters").and_then(Value::as_array);
         let own = self.operation.get("parameters").and_then(Value::as_array);
         let from_item = item.into_iter().flatten().map(|parameter| (false, parameter));
-        let mut own_names: Vec<(&str, Place)> = Vec::new();
+        let mut own_names: Vec<(&str, ParameterLocation)> = Vec::new();
         for (is_own, written) in from_item.chain(own.into_iter().flatten().map(|parameter| (true, parameter)))
         {
             let parameter = self.parameter(document, written)?;
@@ -323,8 +324,8 @@ impl<'d> Source<'d> {
         };
         let text = |key: &str| parameter.get(key).and_then(Value::as_str);
         let place = match text("in") {
-            Some("path") => Place::Path,
-            Some("query") => Place::Query,
+            Some("path") => ParameterLocation::Path,
+            Some("query") => ParameterLocation::Query,
             Some(place @ ("header" | "cookie")) => {
                 return Err(self.refuse(format_args!("has unsupported {place} parameter")));
             }

@@ -8,7 +8,7 @@ use super::style::Style;
 
 /// Where a parameter stands in the URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ParameterLocation {
     Path,
     Query,
 }
@@ -16,7 +16,7 @@ pub(super) enum Place {
 /// A parameter, as the document declares it.
 pub(super) struct Parameter<'d> {
     pub(super) name: &'d str,
-    pub(super) place: Place,
+    pub(super) place: ParameterLocation,
     pub(super) style: Style,
     pub(super) required: bool,
     pub(super) schema: Option<&'d Value>,

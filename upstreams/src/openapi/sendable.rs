@@ -10,19 +10,19 @@ const MAX_DEPTH: usize = 16;
 
 /// The kinds allowed at a place of a schema.
 #[derive(Clone, Copy)]
-struct Place {
+struct AllowedKinds {
     lists: bool,
     maps: bool,
 }
 
-const SCALAR: Place = Place { lists: false, maps: false };
+const SCALAR: AllowedKinds = AllowedKinds { lists: false, maps: false };
 
 /// The part of `schema` whose values can be written in this style. `None` if there is none.
 pub(super) fn sendable(schema: &Value, style: Style) -> Option<Value> {
-    narrow(schema, Place { lists: style.takes_lists(), maps: style.takes_maps() }, 0)
+    narrow(schema, AllowedKinds { lists: style.takes_lists(), maps: style.takes_maps() }, 0)
 }
 
-fn narrow(schema: &Value, place: Place, depth: usize) -> Option<Value> {
+fn narrow(schema: &Value, place: AllowedKinds, depth: usize) -> Option<Value> {
     let map = match schema {
         Value::Object(map) if depth < MAX_DEPTH => map,
         Value::Bool(true) => return Some(json!({"type": "string"})),

@@ -3,7 +3,7 @@
 use ptc_mcp::json::Value;
 use url::form_urlencoded::byte_serialize;
 
-use super::parameter::Place;
+use super::parameter::ParameterLocation;
 
 /// How a list, or a map, of scalars is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +18,9 @@ pub(super) enum Style {
 
 impl Style {
     /// The style of a parameter object. `None` if calls cannot be written in it.
-    pub(super) fn of(parameter: &Value, place: Place) -> Option<Self> {
+    pub(super) fn of(parameter: &Value, place: ParameterLocation) -> Option<Self> {
         let style = parameter.get("style").and_then(Value::as_str);
-        if place == Place::Path {
+        if place == ParameterLocation::Path {
             return matches!(style, None | Some("simple")).then_some(Self::Joined(","));
         }
         let style = style.unwrap_or("form");
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn style(keys: Value) -> Option<Style> {
-        Style::of(&keys, Place::Query)
+        Style::of(&keys, ParameterLocation::Query)
     }
 
     #[test]
@@ -109,8 +109,8 @@ mod tests {
         ] {
             assert_eq!(style(keys.clone()), expected, "{keys}");
         }
-        assert_eq!(Style::of(&json!({"explode": true}), Place::Path), Some(Style::Joined(",")));
-        assert_eq!(Style::of(&json!({"style": "label"}), Place::Path), None);
+        assert_eq!(Style::of(&json!({"explode": true}), ParameterLocation::Path), Some(Style::Joined(",")));
+        assert_eq!(Style::of(&json!({"style": "label"}), ParameterLocation::Path), None);
     }
 
     #[test]

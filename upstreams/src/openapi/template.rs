@@ -19,10 +19,10 @@ const LITERAL: AsciiSet = percent_encoding::CONTROLS
 
 /// A parsed path template without its leading slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PathTemplate(Vec<Piece>);
+pub(super) struct PathTemplate(Vec<PathPiece>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum PathPiece {
     /// Goes into the URL as it is.
     Literal(String),
     /// The name of a path parameter.
@@ -49,15 +49,15 @@ impl PathTemplate {
             if name.is_empty() || name.contains(['{', '/']) || literal.contains('}') {
                 return None;
             }
-            pieces.push(Piece::Literal(encode_literal(literal)));
-            pieces.push(Piece::Parameter(name.to_owned()));
+            pieces.push(PathPiece::Literal(encode_literal(literal)));
+            pieces.push(PathPiece::Parameter(name.to_owned()));
             rest = behind;
         }
         if rest.contains('}') {
             return None;
         }
-        pieces.push(Piece::Literal(encode_literal(rest)));
-        pieces.retain(|piece| *piece != Piece::Literal(String::new()));
+        pieces.push(PathPiece::Literal(encode_literal(rest)));
+        pieces.retain(|piece| *piece != PathPiece::Literal(String::new()));
         let template = Self(pieces);
         // With harmless values, so that only what the document itself writes is judged.
         let harmless = ["x".to_owned()];
@@ -67,8 +67,8 @@ impl PathTemplate {
     /// The parameters in the path.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Parameter(name) => Some(name.as_str()),
-            Piece::Literal(_) => None,
+            PathPiece::Parameter(name) => Some(name.as_str()),
+            PathPiece::Literal(_) => None,
         })
     }
 
@@ -77,8 +77,8 @@ impl PathTemplate {
         let mut path = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Literal(text) => path.push_str(text),
-                Piece::Parameter(name) => {
+                PathPiece::Literal(text) => path.push_str(text),
+                PathPiece::Parameter(name) => {
                     for (index, value) in values(name).iter().enumerate() {
                         if index > 0 {
                             path.push(',');

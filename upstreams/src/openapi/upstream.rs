@@ -19,7 +19,7 @@ use super::compile::Operation;
 use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::sign_in::SignIn;
-use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
+use crate::upstream::lifecycle::{ConnectionEnd, Lifecycle, Started, TransportConnection, closed};
 use crate::upstream::refused::{RetryAfter, explain, explain_redirect};
 use crate::upstream::signed::Signed;
 use crate::upstream::slots::Slots;
@@ -119,8 +119,8 @@ struct Api {
     tools: Arc<[ToolInfo]>,
 }
 
-impl Connection for Api {
-    fn ended(&self) -> Option<End> {
+impl TransportConnection for Api {
+    fn ended(&self) -> Option<ConnectionEnd> {
         None
     }
 

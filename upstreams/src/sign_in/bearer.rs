@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::errand::Carrier;
 use super::fault::{NoToken, SignInError};
 use super::principals::owner_hash;
-use super::records::{self, Binding};
+use super::records::{self, TokenBinding};
 use super::site::Site;
 use super::store::RecordKey;
 use ptc_secret::credentials::{NoRoom, Secret};
@@ -38,15 +38,15 @@ pub struct SignIn {
     pub(super) principal: Arc<str>,
     /// The action for a person: `run: ptc login linear`.
     how: String,
-    state: Mutex<State>,
+    state: Mutex<BearerState>,
     /// Changes whenever an errand has ended.
     ended: watch::Sender<u64>,
     /// Held while the tokens to use are determined.
     binding: tokio::sync::Mutex<()>,
 }
 
-struct State {
-    bound: Option<Binding>,
+struct BearerState {
+    bound: Option<TokenBinding>,
     looked_at: Option<Timestamp>,
     /// How many sign-ins the site knew of then.
     heard: u64,
@@ -80,7 +80,7 @@ impl SignIn {
             site,
             principal: principal.into(),
             how,
-            state: Mutex::new(State {
+            state: Mutex::new(BearerState {
                 bound: None,
                 looked_at: None,
                 heard: 0,
@@ -106,7 +106,7 @@ impl SignIn {
         self.state().tokens.record().map_or(0, |record| record.signed_in_at)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BearerState> {
         self.state.lock()
     }
 
@@ -252,7 +252,7 @@ impl SignIn {
 
     /// Finds out which tokens are used, from the store; where no person takes part, from the servers if need be.
     async fn bind(self: &Arc<Self>) -> Result<(), NoToken> {
-        let is_due = |state: &State, now: Timestamp| {
+        let is_due = |state: &BearerState, now: Timestamp| {
             let is_fresh = |at| now >= at && now.since(at) < LOOK_EVERY;
             let recent = state.looked_at.is_some_and(is_fresh) && state.heard == self.site.news.count();
             let satisfied = state.bound.is_some() && !state.awaited && !state.moved && is_signed_in(state);
@@ -313,11 +313,11 @@ impl SignIn {
     }
 
     /// Discovers for a grant without a person, and stores the result.
-    async fn bind_by_discovery(&self) -> Result<Binding, SignInError> {
+    async fn bind_by_discovery(&self) -> Result<TokenBinding, SignInError> {
         let challenge = self.site.probe().await;
         let discovered = self.site.discover(challenge.as_ref(), None, false).await?;
         let (client, _) = self.site.client(&discovered.server, &[], None, &self.principal, None).await?;
-        let binding = Binding {
+        let binding = TokenBinding {
             upstream: self.site.name.to_string(),
             issuer: discovered.server.issuer.clone(),
             client_id: client.id,
@@ -484,7 +484,7 @@ impl SignIn {
 }
 
 /// Whether the tokens are usable, as far as this process knows.
-fn is_signed_in(state: &State) -> bool {
+fn is_signed_in(state: &BearerState) -> bool {
     state.tokens.record().is_some_and(|record| {
         record.last_error.is_none() && (record.access_token.is_some() || record.refresh_token.is_some())
     })
@@ -495,7 +495,7 @@ fn header(token: &Token) -> Result<HeaderValue, NoToken> {
     value.ok_or_else(|| NoToken::Away("the token cannot stand in a header".to_owned()))
 }
 
-fn renewal(site: &Site, binding: Option<&Binding>) -> Renewal {
+fn renewal(site: &Site, binding: Option<&TokenBinding>) -> Renewal {
     use ptc_oauth::client::ClientOrigin;
     if site.oauth.grant.has_person() {
         Renewal::Refresh {

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::fault::SignInError;
 use super::principals::owner_hash;
-use super::records::{self, Binding};
+use super::records::{self, TokenBinding};
 use super::site::{Site, random};
 use super::store::RecordKey;
 use ptc_base::time;
@@ -31,7 +31,7 @@ const MAX_BEGUN: usize = 16;
 
 /// A sign-in that awaits a person.
 #[derive(Debug)]
-pub struct Begun {
+pub struct SignInStart {
     /// The address for the browser. It holds `state`: show it only in the terminal, the browser and `ptc login --json`.
     pub url: Secret,
     /// The value that the answer must repeat; useful if a person pastes a bare code.
@@ -57,17 +57,17 @@ pub struct SignedIn {
 #[derive(Serialize, Deserialize)]
 struct Pending {
     core: PendingSignIn,
-    binding: Binding,
+    binding: TokenBinding,
     /// The digest that the browser that began must match, if there was one.
     #[serde(default)]
     browser: Option<String>,
 }
 
 /// The state known before tokens are requested.
-pub(super) struct Prepared {
+pub(super) struct SignInPlan {
     pub(super) discovered: Discovered,
     pub(super) client: Client,
-    pub(super) binding: Binding,
+    pub(super) binding: TokenBinding,
     pub(super) scopes: Scopes,
     /// Whether the client was registered a moment ago.
     pub(super) is_new: bool,
@@ -82,7 +82,7 @@ impl Site {
         &self,
         principal: &str,
         redirect_uris: &[String],
-    ) -> Result<Prepared, SignInError> {
+    ) -> Result<SignInPlan, SignInError> {
         let challenge = self.probe().await;
         let signed_in = self.binding(principal).await?;
         let discovered = self.discover(challenge.as_ref(), signed_in.as_ref(), true).await?;
@@ -108,7 +108,7 @@ impl Site {
         let first = first.parameter();
         let (client, is_new) =
             self.client(&discovered.server, redirect_uris, first, principal, signed_in.as_ref()).await?;
-        let binding = Binding {
+        let binding = TokenBinding {
             upstream: self.name.to_string(),
             issuer: discovered.server.issuer.clone(),
             client_id: client.id.clone(),
@@ -129,14 +129,14 @@ impl Site {
                 .filter(|_| is_same_issuer(&other.issuer, &binding.issuer));
         }
         let scopes = wanted(lacked.as_ref().map(|record| &record.scope_wanted));
-        Ok(Prepared { discovered, client, binding, scopes, is_new })
+        Ok(SignInPlan { discovered, client, binding, scopes, is_new })
     }
 
     /// Begins a sign-in of `principal` whose answer is sent to `redirect_uri`. Its state is kept for 10 minutes.
     ///
     /// # Errors
     /// Why it cannot be begun.
-    pub async fn begin(&self, principal: &str, redirect_uri: &str) -> Result<Begun, SignInError> {
+    pub async fn begin(&self, principal: &str, redirect_uri: &str) -> Result<SignInStart, SignInError> {
         self.begin_in(principal, redirect_uri, None).await
     }
 
@@ -150,7 +150,7 @@ impl Site {
         principal: &str,
         redirect_uri: &str,
         browser: Option<String>,
-    ) -> Result<Begun, SignInError> {
+    ) -> Result<SignInStart, SignInError> {
         let principal = self.principal_of(principal);
         let mut prepared = self.prepare(principal, &[redirect_uri.to_owned()]).await?;
         if self.is_forgotten(&prepared, principal, redirect_uri).await? {
@@ -166,12 +166,12 @@ impl Site {
             let guard = self.store().lock(&left).await?;
             self.store().delete(&guard).await?;
         }
-        Ok(Begun { url, state, advertises_iss })
+        Ok(SignInStart { url, state, advertises_iss })
     }
 
     fn authorization<'a>(
         &'a self,
-        prepared: &'a Prepared,
+        prepared: &'a SignInPlan,
         principal: &'a str,
         redirect_uri: &'a str,
     ) -> Authorization<'a> {
@@ -191,7 +191,7 @@ impl Site {
     /// cannot help it.
     async fn is_forgotten(
         &self,
-        prepared: &Prepared,
+        prepared: &SignInPlan,
         principal: &str,
         redirect_uri: &str,
     ) -> Result<bool, SignInError> {
@@ -215,7 +215,7 @@ impl Site {
     }
 
     /// Forgets a registration that the server does not know any more; the next sign-in registers anew.
-    pub(super) async fn forget_client(&self, binding: &Binding) -> Result<(), SignInError> {
+    pub(super) async fn forget_client(&self, binding: &TokenBinding) -> Result<(), SignInError> {
         if binding.origin != ClientOrigin::Registered {
             return Ok(());
         }
@@ -342,7 +342,7 @@ impl Site {
     /// Writes the tokens of a sign-in, and that they are the ones to use. Those of before are replaced only now.
     pub(super) async fn keep(
         &self,
-        binding: &Binding,
+        binding: &TokenBinding,
         principal: &str,
         tokens: TokenAnswer,
         wanted: Scopes,

@@ -8,7 +8,7 @@ use ptc_oauth::grants::{DeviceAuthorization, GrantContext, Poll, Polling};
 use ptc_oauth::secret::Secret;
 use ring::rand::SystemRandom;
 
-use super::begin::{Prepared, SignedIn};
+use super::begin::{SignInPlan, SignedIn};
 use super::fault::SignInError;
 use super::site::{Site, random};
 use ptc_base::time;
@@ -18,7 +18,7 @@ pub struct DeviceSignIn {
     /// The code and address to show.
     pub shown: DeviceAuthorization,
     polling: Polling,
-    prepared: Prepared,
+    prepared: SignInPlan,
     principal: String,
 }
 
@@ -80,19 +80,19 @@ impl Site {
                 }
             }
         };
-        let Prepared { binding, scopes, .. } = &device.prepared;
+        let SignInPlan { binding, scopes, .. } = &device.prepared;
         self.keep(binding, &device.principal, tokens, scopes.clone(), false).await
     }
 
     /// A failure without the secrets that the server was sent.
-    fn of_device(&self, failure: Failure, prepared: &Prepared, code: Option<&Secret>) -> Failure {
+    fn of_device(&self, failure: Failure, prepared: &SignInPlan, code: Option<&Secret>) -> Failure {
         let sent: Vec<&Secret> = code.into_iter().chain(prepared.client.credential.secret()).collect();
         self.clean(failure, &sent)
     }
 
     fn asking<'a>(
         &self,
-        prepared: &'a Prepared,
+        prepared: &'a SignInPlan,
         client: &'a Client,
         random_source: &'a SystemRandom,
     ) -> Result<GrantContext<'a>, Failure> {

@@ -14,7 +14,7 @@ use ring::rand::SystemRandom;
 use super::bearer::SignIn;
 use super::fault::SignInError;
 use super::principals::owner_hash;
-use super::records::{self, Binding};
+use super::records::{self, TokenBinding};
 use super::site::{Site, random};
 use super::store::{Guard, StoreError};
 use crate::config::{OAuthGrant, OAuthSubject};
@@ -28,7 +28,7 @@ const MAX_SUBJECT_BYTES: u64 = 48 << 10;
 /// An errand and who it is for. Dropped in the middle, it counts as abandoned.
 pub(super) struct Carrier {
     sign_in: Arc<SignIn>,
-    bound: Option<Binding>,
+    bound: Option<TokenBinding>,
     errand: Errand,
     outcome: Option<ErrandOutcome>,
 }
@@ -40,7 +40,7 @@ impl Drop for Carrier {
 }
 
 impl Carrier {
-    pub(super) fn new(sign_in: Arc<SignIn>, bound: Option<Binding>, errand: Errand) -> Self {
+    pub(super) fn new(sign_in: Arc<SignIn>, bound: Option<TokenBinding>, errand: Errand) -> Self {
         Self { sign_in, bound, errand, outcome: None }
     }
 
@@ -144,7 +144,7 @@ impl Carrier {
 /// Asks for tokens: with the refresh token, or by the grant.
 async fn ask(
     site: &Site,
-    binding: &Binding,
+    binding: &TokenBinding,
     principal: &str,
     record: Option<&TokenRecord>,
 ) -> Result<TokenAnswer, TokenFault> {

@@ -26,7 +26,7 @@ mod site;
 mod status;
 
 pub use bearer::{SignIn, Ticket};
-pub use begin::{Begun, SignedIn};
+pub use begin::{SignInStart, SignedIn};
 pub use counts::SignInCounts;
 pub use device::DeviceSignIn;
 pub(crate) use fault::NoToken;

@@ -11,7 +11,7 @@ use super::store::{AuthStore, Guard, RecordKey, StoreError};
 
 /// Which tokens an upstream and a principal use: they are found without the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Binding {
+pub(super) struct TokenBinding {
     /// The upstream's name when the sign-in was made.
     pub upstream: String,
     /// The authorization server.
@@ -30,7 +30,7 @@ pub(super) struct Binding {
     pub legacy_server: Option<Value>,
 }
 
-impl Binding {
+impl TokenBinding {
     /// The key of the tokens.
     pub(super) fn token_key(&self, principal: &str) -> RecordKey {
         let resource = self.resource.as_deref().unwrap_or_default();
@@ -83,7 +83,7 @@ pub(super) async fn put<T: Serialize>(
 /// The tokens that belong to a binding.
 pub(super) async fn tokens(
     store: &dyn AuthStore,
-    binding: &Binding,
+    binding: &TokenBinding,
     principal: &str,
 ) -> Result<Option<TokenRecord>, StoreError> {
     read(store, &binding.token_key(principal)).await

@@ -24,7 +24,7 @@ use super::counts::SignInCounts;
 use super::fault::SignInError;
 use super::fetch::Fetcher;
 use super::news::News;
-use super::records::{self, Binding};
+use super::records::{self, TokenBinding};
 use super::store::{AuthStore, MemoryStore, RecordKey};
 use crate::config::{
     OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthProof, Routing, Transport, UpstreamConfig,
@@ -92,18 +92,18 @@ pub struct Site {
     /// Told of sign-ins.
     pub(super) news: News,
     /// Known authorization servers, by issuer.
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, CachedDiscovery>>,
     /// Sign-ins that principals have begun here, with when.
-    pub(super) begun: Mutex<HashMap<Box<str>, Begun>>,
+    pub(super) begun: Mutex<HashMap<Box<str>, PrincipalSignIns>>,
     /// The SHA-256 of the id of the client whose sign-in was finished here last, and when: its server knows it.
     pub(super) accepted: Mutex<Option<([u8; 32], Timestamp)>>,
 }
 
 /// The sign-ins that one principal has begun, oldest first.
-pub(super) type Begun = VecDeque<(RecordKey, Timestamp)>;
+pub(super) type PrincipalSignIns = VecDeque<(RecordKey, Timestamp)>;
 
 #[derive(Clone)]
-enum Known {
+enum CachedDiscovery {
     Found(Box<ServerMetadata>, Timestamp),
     Failed(Failure, Timestamp),
 }
@@ -122,7 +122,8 @@ impl Site {
         context: &SignInContext,
     ) -> Option<Arc<Self>> {
         let oauth = upstream.transport.oauth()?.clone();
-        let Place { url, address, auth, routing, certificates, is_openapi } = Place::of(&upstream.transport)?;
+        let UpstreamAddress { url, address, auth, routing, certificates, is_openapi } =
+            UpstreamAddress::of(&upstream.transport)?;
         let http = certificates.map_or_else(|| context.http.clone(), |more| context.http.trusting(more));
         let issuer = oauth.issuer.as_deref().and_then(|issuer| Url::parse(issuer).ok());
         let provider = oauth.idp.as_ref().and_then(|idp| idp.token_endpoint.host_str());
@@ -182,7 +183,7 @@ impl Site {
     }
 
     /// The binding of the upstream and `principal`.
-    pub(super) async fn binding(&self, principal: &str) -> Result<Option<Binding>, SignInError> {
+    pub(super) async fn binding(&self, principal: &str) -> Result<Option<TokenBinding>, SignInError> {
         Ok(records::read(self.store(), &RecordKey::binding(&self.name, &self.url, principal)).await?)
     }
 
@@ -190,7 +191,7 @@ impl Site {
     pub(super) async fn discover(
         &self,
         challenge: Option<&Bearer>,
-        signed_in: Option<&Binding>,
+        signed_in: Option<&TokenBinding>,
         person: bool,
     ) -> Result<Discovered, Failure> {
         let target = DiscoveryTarget {
@@ -210,11 +211,11 @@ impl Site {
     }
 
     fn remember(&self, discovered: &Discovered) {
-        let known = Known::Found(Box::new(discovered.server.clone()), discovered.fresh_until);
+        let known = CachedDiscovery::Found(Box::new(discovered.server.clone()), discovered.fresh_until);
         self.note_known(&discovered.server.issuer, known);
     }
 
-    fn note_known(&self, issuer: &str, of: Known) {
+    fn note_known(&self, issuer: &str, of: CachedDiscovery) {
         let mut known = self.known();
         if known.len() >= MAX_KNOWN && !known.contains_key(issuer) {
             known.clear();
@@ -222,7 +223,7 @@ impl Site {
         known.insert(issuer.to_owned(), of);
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, CachedDiscovery>> {
         self.known.lock()
     }
 
@@ -232,14 +233,14 @@ impl Site {
     }
 
     /// The authorization server of a sign-in.
-    pub(super) async fn server_of(&self, binding: &Binding) -> Result<ServerMetadata, Failure> {
+    pub(super) async fn server_of(&self, binding: &TokenBinding) -> Result<ServerMetadata, Failure> {
         if let Some(document) = &binding.legacy_server {
             return legacy_server(document, &binding.issuer);
         }
         let now = self.now();
         match self.known().get(&binding.issuer) {
-            Some(Known::Found(server, until)) if now < *until => return Ok((**server).clone()),
-            Some(Known::Failed(failure, until)) if now < *until => return Err(failure.clone()),
+            Some(CachedDiscovery::Found(server, until)) if now < *until => return Ok((**server).clone()),
+            Some(CachedDiscovery::Failed(failure, until)) if now < *until => return Err(failure.clone()),
             _ => {}
         }
         let target = DiscoveryTarget {
@@ -257,7 +258,7 @@ impl Site {
             }
             Err(failure) => {
                 let until = self.now() + FAILURE_LIFE;
-                self.note_known(&binding.issuer, Known::Failed(failure.clone(), until));
+                self.note_known(&binding.issuer, CachedDiscovery::Failed(failure.clone(), until));
                 Err(failure)
             }
         }
@@ -284,7 +285,7 @@ impl Site {
     /// The client's identity, as the file configures it.
     fn setting(
         &self,
-        signed_in: Option<&Binding>,
+        signed_in: Option<&TokenBinding>,
         redirect_uris: &[String],
     ) -> Result<registration::Setting, Failure> {
         let (id, proof) = match &self.oauth.client {
@@ -322,7 +323,7 @@ impl Site {
         redirect_uris: &[String],
         scope: Option<String>,
         principal: &str,
-        signed_in: Option<&Binding>,
+        signed_in: Option<&TokenBinding>,
     ) -> Result<(Client, bool), SignInError> {
         let setting = self.setting(signed_in, redirect_uris)?;
         let key = RecordKey::client(&server.issuer, redirect_uris.iter().map(String::as_str));
@@ -354,7 +355,7 @@ impl Site {
     pub(super) async fn client_of(
         &self,
         server: &ServerMetadata,
-        binding: &Binding,
+        binding: &TokenBinding,
         principal: &str,
     ) -> Result<Option<Client>, SignInError> {
         match binding.origin {
@@ -404,7 +405,7 @@ impl Site {
 }
 
 /// Where an upstream is, and how it is reached.
-struct Place<'u> {
+struct UpstreamAddress<'u> {
     /// As the file has it.
     url: String,
     address: &'u Url,
@@ -414,7 +415,7 @@ struct Place<'u> {
     is_openapi: bool,
 }
 
-impl<'u> Place<'u> {
+impl<'u> UpstreamAddress<'u> {
     fn of(transport: &'u Transport) -> Option<Self> {
         match transport {
             Transport::Stdio(_) => None,

@@ -7,7 +7,7 @@ use ptc_oauth::tokens::TokenRecord;
 use super::errand::revoke;
 use super::fault::SignInError;
 use super::principals::owner_hash;
-use super::records::{self, Binding};
+use super::records::{self, TokenBinding};
 use super::site::Site;
 use super::store::{Protection, RecordKey, RecordKind, StoreError};
 
@@ -125,11 +125,13 @@ impl Site {
     }
 
     /// Whether another sign-in has tokens that our client of this one renews.
-    async fn is_used_by_others(&self, binding: &Binding, principal: &str) -> Result<bool, SignInError> {
+    async fn is_used_by_others(&self, binding: &TokenBinding, principal: &str) -> Result<bool, SignInError> {
         let own = binding.token_key(principal);
         for listed in self.store().list(RecordKind::Binding).await? {
             let [_, _, principal] = listed.key.parts() else { continue };
-            let Some(other) = records::read::<Binding>(self.store(), &listed.key).await? else { continue };
+            let Some(other) = records::read::<TokenBinding>(self.store(), &listed.key).await? else {
+                continue;
+            };
             let is_same = other.issuer == binding.issuer && other.client_id == binding.client_id;
             if is_same && other.token_key(principal) != own {
                 let record = records::tokens(self.store(), &other, principal).await?;
@@ -141,7 +143,7 @@ impl Site {
         Ok(false)
     }
 
-    async fn delete_tokens(&self, binding: &Binding, principal: &str) -> Result<SignedOut, SignInError> {
+    async fn delete_tokens(&self, binding: &TokenBinding, principal: &str) -> Result<SignedOut, SignInError> {
         let key = binding.token_key(principal);
         let guard = self.store().lock(&key).await?;
         let record: Option<TokenRecord> = records::read(self.store(), &key).await?;
@@ -164,7 +166,7 @@ impl Site {
 
     async fn revoke(
         &self,
-        binding: &Binding,
+        binding: &TokenBinding,
         principal: &str,
         record: &TokenRecord,
     ) -> Option<Result<(), String>> {

@@ -19,12 +19,12 @@ pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
 
 /// Receives the questions of one call's upstream. They go to the caller, which answers them while it waits for the call's own
 /// answer.
-pub struct Asking {
+pub struct QuestionSink {
     /// Tells runs apart: the same for all calls of one.
     pub(crate) run: usize,
     /// Whether a person may be asked.
     pub(crate) takes_questions: bool,
-    questions: mpsc::UnboundedSender<Asked>,
+    questions: mpsc::UnboundedSender<CallQuestion>,
     /// Where a model may be asked.
     samplings: Option<mpsc::UnboundedSender<AskedSampling>>,
     pub(crate) stopwatch: Stopwatch,
@@ -33,7 +33,7 @@ pub struct Asking {
 }
 
 /// A call that waits for a slot.
-pub(crate) struct Queued<'a>(&'a Asking);
+pub(crate) struct Queued<'a>(&'a QuestionSink);
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
@@ -44,7 +44,7 @@ impl Drop for Queued<'_> {
 /// The calls that hold slots and may ask.
 #[derive(Debug)]
 pub(crate) struct Holders {
-    calls: Mutex<Vec<Arc<Asking>>>,
+    calls: Mutex<Vec<Arc<QuestionSink>>>,
     total: usize,
 }
 
@@ -54,7 +54,7 @@ impl Holders {
         Holders { calls: Mutex::default(), total }
     }
 
-    pub(super) fn calls(&self) -> MutexGuard<'_, Vec<Arc<Asking>>> {
+    pub(super) fn calls(&self) -> MutexGuard<'_, Vec<Arc<QuestionSink>>> {
         self.calls.lock()
     }
 
@@ -66,7 +66,7 @@ impl Holders {
     /// Whether each slot is held by a call of this run that waits for people.
     fn all_ask(&self, run: usize) -> bool {
         let calls = self.calls();
-        let asks = |call: &&Arc<Asking>| call.run == run && call.stopwatch.is_stopped();
+        let asks = |call: &&Arc<QuestionSink>| call.run == run && call.stopwatch.is_stopped();
         calls.iter().filter(asks).count() >= self.total
     }
 }
@@ -82,7 +82,7 @@ pub struct Takes {
 
 /// A question during a call.
 #[derive(Debug)]
-pub struct Asked {
+pub struct CallQuestion {
     /// The question.
     pub elicitation: Elicitation,
     /// Takes the result: the text of a JSON object. Closed when the upstream has withdrawn the question; dropped, the
@@ -100,9 +100,9 @@ pub struct AskedSampling {
     pub answer: oneshot::Sender<Result<String, SamplingFault>>,
 }
 
-impl Asking {
+impl QuestionSink {
     /// The sink for questions to people from the upstream of this run's call, and their receiver.
-    pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<Asked>) {
+    pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<CallQuestion>) {
         let (asking, asked, _) = Self::taking(run, Takes { questions: true, sampling: false });
         (asking, asked)
     }
@@ -112,7 +112,7 @@ impl Asking {
     pub fn taking(
         run: usize,
         takes: Takes,
-    ) -> (Self, mpsc::UnboundedReceiver<Asked>, mpsc::UnboundedReceiver<AskedSampling>) {
+    ) -> (Self, mpsc::UnboundedReceiver<CallQuestion>, mpsc::UnboundedReceiver<AskedSampling>) {
         let (questions, asked) = mpsc::unbounded_channel();
         let (samplings, asked_samplings) = mpsc::unbounded_channel();
         let asking = Self {
@@ -152,7 +152,7 @@ impl Asking {
     pub(crate) async fn ask(&self, elicitation: Elicitation) -> Option<String> {
         let _stopped = self.stopwatch.stop();
         let (answer, answered) = oneshot::channel();
-        self.questions.send(Asked { elicitation, answer }).ok()?;
+        self.questions.send(CallQuestion { elicitation, answer }).ok()?;
         match answered.await {
             Ok(answer) => Some(answer),
             Err(_) if self.is_over() => None,
@@ -161,7 +161,7 @@ impl Asking {
     }
 }
 
-impl Standstill for Asking {
+impl Standstill for QuestionSink {
     fn stands(&self, cx: &Context<'_>) -> bool {
         self.stopwatch.stands(cx)
     }
@@ -171,7 +171,7 @@ impl Standstill for Asking {
     }
 }
 
-impl Asking {
+impl QuestionSink {
     /// Has a model answer, and waits for the result. The call's time stands still until then. `None`: the call is over.
     pub(crate) async fn sample(&self, request: SamplingRequest) -> Option<Result<String, SamplingFault>> {
         let _stopped = self.stopwatch.stop();
@@ -181,9 +181,9 @@ impl Asking {
     }
 }
 
-impl fmt::Debug for Asking {
+impl fmt::Debug for QuestionSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asking").field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("QuestionSink").field("run", &self.run).finish_non_exhaustive()
     }
 }
 
@@ -290,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_is_answered_dismissed_or_outlives_its_call() {
-        let (asking, mut asked) = Asking::new(1);
+        let (asking, mut asked) = QuestionSink::new(1);
         let (answered, ()) = tokio::join!(asking.ask(question()), async {
             let question = asked.recv().await.unwrap();
             assert_eq!(question.elicitation.message, "m");
@@ -311,7 +311,8 @@ mod tests {
                 r#"{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}"#;
             SamplingRequest::read(params).unwrap()
         };
-        let (asking, _asked, mut samplings) = Asking::taking(1, Takes { questions: false, sampling: true });
+        let (asking, _asked, mut samplings) =
+            QuestionSink::taking(1, Takes { questions: false, sampling: true });
         assert!(!asking.takes_questions && asking.takes_samplings());
         let (answered, ()) = tokio::join!(asking.sample(request()), async {
             let wanted = samplings.recv().await.unwrap();
@@ -322,7 +323,7 @@ mod tests {
         let (over, ()) = tokio::join!(asking.sample(request()), async { drop(samplings) });
         assert_eq!(over, None);
         assert_eq!(asking.sample(request()).now_or_never(), Some(None), "after the call");
-        let (people, _asked) = Asking::new(1);
+        let (people, _asked) = QuestionSink::new(1);
         assert!(people.takes_questions && !people.takes_samplings());
         assert_eq!(people.sample(request()).now_or_never(), Some(None), "no model");
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use ptc_mcp::LogLevel;
 
-use super::asking::Asking;
+use super::asking::QuestionSink;
 use ptc_engine::audience::Audience;
 
 /// The caller of a request. The default has no principal.
@@ -16,7 +16,7 @@ pub struct Caller<'a> {
     /// Receives progress and log messages.
     pub audience: Option<&'a Arc<Audience>>,
     /// Receives the upstream's questions to people and models; `None` if none can be answered.
-    pub asking: Option<&'a Arc<Asking>>,
+    pub asking: Option<&'a Arc<QuestionSink>>,
     /// Whether the caller waits for the task that an upstream may answer with.
     pub follows_tasks: bool,
 }

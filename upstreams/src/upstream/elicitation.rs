@@ -57,7 +57,7 @@ impl Elicitation {
     pub fn read(params: &str) -> Result<Self, NotAskable> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct ElicitationParams<'a> {
             #[serde(default)]
             mode: Option<String>,
             message: String,
@@ -69,7 +69,7 @@ impl Elicitation {
         let not = |why: String| NotAskable(why);
         let raw = RawValue::from_string(params.to_owned());
         let raw = raw.map_err(|_| not("its params are no JSON".to_owned()))?;
-        let read: Params<'_> = serde_json::from_str(params)
+        let read: ElicitationParams<'_> = serde_json::from_str(params)
             .map_err(|error| not(format!("its params are malformed: {error}")))?;
         let mode = match (read.mode.as_deref(), read.requested_schema, read.url) {
             (None | Some("form"), Some(schema), _) => ElicitationMode::Form(schema.to_owned()),
@@ -93,11 +93,11 @@ impl Elicitation {
     pub fn page_id(&self) -> Option<Box<str>> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params {
+        struct PageParams {
             elicitation_id: Box<str>,
         }
         let ElicitationMode::Url(_) = self.mode else { return None };
-        let Params { elicitation_id: id } = serde_json::from_str(self.params()).ok()?;
+        let PageParams { elicitation_id: id } = serde_json::from_str(self.params()).ok()?;
         (!id.is_empty() && id.len() <= MAX_PAGE_ID).then_some(id)
     }
 }

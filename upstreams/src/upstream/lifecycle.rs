@@ -20,9 +20,9 @@ const RECOVERY_WAIT: Duration = Duration::from_secs(2);
 const EVENT_BACKLOG: usize = 16;
 
 /// A transport's connection, which can end on its own.
-pub(crate) trait Connection: Send + Sync + 'static {
+pub(crate) trait TransportConnection: Send + Sync + 'static {
     /// How it ended, if it has.
-    fn ended(&self) -> Option<End>;
+    fn ended(&self) -> Option<ConnectionEnd>;
 
     /// Ends it in the background; it is no longer in use.
     fn abandon(&self);
@@ -30,7 +30,7 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
 /// How a connection ended.
 #[derive(Debug, Clone)]
-pub(crate) struct End {
+pub(crate) struct ConnectionEnd {
     /// The fault that calls in flight received.
     pub(crate) fault: CallFault,
     pub(crate) kind: EndKind,
@@ -89,14 +89,14 @@ struct LifecycleState<C> {
 
 enum Link<C> {
     Stopped,
-    Starting(watch::Receiver<Outcome<C>>),
+    Starting(watch::Receiver<ConnectResult<C>>),
     Started(Arc<C>),
     Closed,
 }
 
-type Outcome<C> = Option<Result<Arc<C>, CallFault>>;
+type ConnectResult<C> = Option<Result<Arc<C>, CallFault>>;
 
-impl<C: Connection> Lifecycle<C> {
+impl<C: TransportConnection> Lifecycle<C> {
     pub(crate) fn new(owner: Handle, backoff: Backoff) -> Self {
         Self {
             owner,
@@ -346,17 +346,17 @@ impl<C: Connection> Lifecycle<C> {
 }
 
 /// A start to be waited for, and whether the one who waits began it.
-struct Awaited<C>(watch::Receiver<Outcome<C>>, bool);
+struct Awaited<C>(watch::Receiver<ConnectResult<C>>, bool);
 
 /// A start under way. Dropped without a result (its runtime is gone, or it panicked), it leaves the upstream stopped.
-struct Starting<C: Connection> {
+struct Starting<C: TransportConnection> {
     lifecycle: Arc<Lifecycle<C>>,
-    sender: watch::Sender<Outcome<C>>,
+    sender: watch::Sender<ConnectResult<C>>,
     /// The changes that had been announced when it began.
     announced: u64,
 }
 
-impl<C: Connection> Starting<C> {
+impl<C: TransportConnection> Starting<C> {
     fn finish(self, result: Result<Started<C>, CallFault>) {
         let lifecycle = self.lifecycle.clone();
         let result = {
@@ -396,7 +396,7 @@ impl<C: Connection> Starting<C> {
     }
 }
 
-impl<C: Connection> Drop for Starting<C> {
+impl<C: TransportConnection> Drop for Starting<C> {
     fn drop(&mut self) {
         if self.sender.borrow().is_some() {
             return;
@@ -423,10 +423,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Default)]
-    struct Fake(Mutex<Option<End>>);
+    struct Fake(Mutex<Option<ConnectionEnd>>);
 
-    impl Connection for Fake {
-        fn ended(&self) -> Option<End> {
+    impl TransportConnection for Fake {
+        fn ended(&self) -> Option<ConnectionEnd> {
             self.0.lock().clone()
         }
 
@@ -437,7 +437,7 @@ mod tests {
 
     impl Fake {
         fn end(&self, kind: EndKind) {
-            *self.0.lock() = Some(End { fault: CallFault::unavailable("gone"), kind });
+            *self.0.lock() = Some(ConnectionEnd { fault: CallFault::unavailable("gone"), kind });
         }
     }
 

@@ -7,7 +7,7 @@
 //! * [`Query`] — a request for something besides tools: resources, prompts, completions.
 //! * [`CallReply`], [`Payload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
-//! * [`Unfinished`], [`Elicitation`], [`SamplingRequest`] — an upstream's requirements before it answers; [`Asking`] — where it
+//! * [`Unfinished`], [`Elicitation`], [`SamplingRequest`] — an upstream's requirements before it answers; [`QuestionSink`] — where it
 //!   asks during a call; [`Visits`] — the pages that it sends people to.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
@@ -30,7 +30,7 @@ mod unfinished;
 pub mod unset;
 mod visits;
 
-pub use asking::{Asked, AskedSampling, Asking, Stopwatch, Takes};
+pub use asking::{AskedSampling, CallQuestion, QuestionSink, Stopwatch, Takes};
 pub use caller::{Caller, SaidMessage};
 pub use elicitation::{Elicitation, ElicitationMode, NotAskable};
 pub use fault::{CallFault, FailureAnswer, FaultReason};

@@ -195,7 +195,7 @@ impl SamplingRequest {
     pub fn read(params: &str) -> Result<Self, SamplingFault> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct SamplingParams<'a> {
             #[serde(borrow)]
             messages: Vec<&'a RawValue>,
             max_tokens: Value,
@@ -218,7 +218,7 @@ impl SamplingRequest {
         }
         let malformed = |error: serde_json::Error| malformed("its params are", &error);
         let raw = RawValue::from_string(params.to_owned()).map_err(malformed)?;
-        let read: Params<'_> = serde_json::from_str(params).map_err(malformed)?;
+        let read: SamplingParams<'_> = serde_json::from_str(params).map_err(malformed)?;
         if read.tools.is_some() || read.tool_choice.is_some() {
             return Err(SamplingFault::request("tools and toolChoice were not offered"));
         }
@@ -276,13 +276,13 @@ impl SamplingMessage {
     #[expect(clippy::disallowed_methods, reason = "entry point: SamplingMessage.read")]
     fn read(message: &str) -> Result<Self, String> {
         #[derive(serde::Deserialize)]
-        struct Message<'a> {
+        struct MessageMembers<'a> {
             role: String,
             #[serde(borrow)]
             content: &'a RawValue,
         }
         let malformed = |error: serde_json::Error| malformed("it is", &error).message;
-        let Message { role, content } = serde_json::from_str(message).map_err(malformed)?;
+        let MessageMembers { role, content } = serde_json::from_str(message).map_err(malformed)?;
         let by_assistant = match role.as_str() {
             "user" => false,
             "assistant" => true,

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::asking::Holders;
 use super::lifecycle::closed;
-use super::{Asking, CallFault, CallLimits, FaultReason};
+use super::{CallFault, CallLimits, FaultReason, QuestionSink};
 use ptc_base::time::{self, Instant};
 
 /// Calls in flight to an upstream of which nothing is known.
@@ -51,7 +51,7 @@ struct Window {
 pub(crate) struct Slot<'a> {
     slots: &'a Slots,
     permit: Option<SemaphorePermit<'a>>,
-    asks: Option<(&'a Holders, Arc<Asking>)>,
+    asks: Option<(&'a Holders, Arc<QuestionSink>)>,
     /// How often the window had been halved when it was taken.
     halved: u64,
 }
@@ -169,7 +169,7 @@ impl Slots {
         window.owed += less - self.free.forget_permits(less);
     }
 
-    fn held<'a>(&'a self, permit: SemaphorePermit<'a>, asking: Option<&Arc<Asking>>) -> Slot<'a> {
+    fn held<'a>(&'a self, permit: SemaphorePermit<'a>, asking: Option<&Arc<QuestionSink>>) -> Slot<'a> {
         let asks = asking.map(|asking| {
             self.asking.calls().push(asking.clone());
             (&*self.asking, asking.clone())
@@ -202,7 +202,7 @@ impl Slots {
     pub(crate) async fn enter<C, F>(
         &self,
         limits: &CallLimits,
-        asking: Option<&Arc<Asking>>,
+        asking: Option<&Arc<QuestionSink>>,
         transport: &str,
         current: impl FnOnce() -> Option<C>,
         connect: impl FnOnce(Option<Duration>) -> F,
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(closed.message, "the upstream has been shut down");
     }
 
-    async fn entered<'s>(slots: &'s Slots, asking: &Arc<Asking>) -> Slot<'s> {
+    async fn entered<'s>(slots: &'s Slots, asking: &Arc<QuestionSink>) -> Slot<'s> {
         let limits = limits(60_000);
         let entered = slots.enter(&limits, Some(asking), "x", || Some(()), |_| async { Ok(()) });
         entered.await.unwrap().1
@@ -268,7 +268,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_is_stuck_while_all_slots_are_held_by_calls_of_its_run_that_ask() {
         let slots = Slots::new(2);
-        let asking = |run| Arc::new(Asking::new(run).0);
+        let asking = |run| Arc::new(QuestionSink::new(run).0);
         let (first, second, queued) = (asking(1), asking(1), asking(1));
         let (one, two) = (entered(&slots, &first).await, entered(&slots, &second).await);
         let mut waits = Box::pin(entered(&slots, &queued));

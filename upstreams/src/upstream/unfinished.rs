@@ -79,12 +79,12 @@ impl InputRequest {
     #[expect(clippy::disallowed_methods, reason = "entry point: InputRequest.read")]
     pub(crate) fn read(request: &str) -> Self {
         #[derive(serde::Deserialize)]
-        struct Request<'a> {
+        struct RequestMembers<'a> {
             method: String,
             #[serde(borrow, default)]
             params: Option<&'a RawValue>,
         }
-        match serde_json::from_str::<Request<'_>>(request) {
+        match serde_json::from_str::<RequestMembers<'_>>(request) {
             Ok(request) if request.method == "elicitation/create" => {
                 Self::of_params(request.params.map_or("{}", RawValue::get))
             }

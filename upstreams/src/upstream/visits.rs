@@ -44,10 +44,10 @@ impl Visits {
     pub(crate) fn complete(&self, params: &str) {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params {
+        struct CompletedParams {
             elicitation_id: String,
         }
-        let Ok(Params { elicitation_id }) = serde_json::from_str(params) else { return };
+        let Ok(CompletedParams { elicitation_id }) = serde_json::from_str(params) else { return };
         for visit in self.lock().iter().filter(|visit| *visit.id == *elicitation_id) {
             visit.done.send_replace(true);
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use ptc_host::sign_in::store::{
-    AuthStore, Guard, Listed, Protection, RecordKey, RecordKind, RecordText, StoreError,
+    AuthStore, Guard, Protection, RecordKey, RecordKind, RecordSummary, RecordText, StoreError,
 };
 
 /// An operation of the store, in the order in which they come.
@@ -63,7 +63,7 @@ impl<S: AuthStore> AuthStore for InterruptedStore<S> {
         self.step("", self.inner.delete(guard)).boxed()
     }
 
-    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {
+    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<RecordSummary>, StoreError>> {
         self.step("", self.inner.list(kind)).boxed()
     }
 

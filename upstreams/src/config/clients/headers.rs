@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ptc_mcp::json::{Map, Value, json};
 
-use super::placeholders::{Piece, other, pieces, settled};
+use super::placeholders::{TemplatePiece, other, pieces, settled};
 use super::{ClientServers, FileContext};
 use ptc_base::config_error::{ConfigError, ConfigWarning};
 
@@ -54,14 +54,15 @@ impl Headers {
             _ => ("custom_header", value),
         };
         let pieces = settled(pieces(secret, file.bare_names), file.env, is_secret);
-        let text =
-            |piece: &Piece<'_>| if let Piece::Text(text) = *piece { Some(text.to_owned()) } else { None };
+        let text = |piece: &TemplatePiece<'_>| {
+            if let TemplatePiece::Text(text) = *piece { Some(text.to_owned()) } else { None }
+        };
         let text: Option<String> = pieces.iter().map(text).collect();
         let binding = match (text, &pieces[..]) {
-            (None, [Piece::Variable { name: variable, .. }]) if scheme != "basic" => {
+            (None, [TemplatePiece::Variable { name: variable, .. }]) if scheme != "basic" => {
                 json!({"source": "env", "var": variable})
             }
-            (None, [Piece::Bare(variable)]) if scheme != "basic" => {
+            (None, [TemplatePiece::Bare(variable)]) if scheme != "basic" => {
                 json!({"source": "env", "var": variable[1..]})
             }
             (Some(text), _) if is_secret => {
@@ -130,9 +131,12 @@ fn decoded(upstream: &str, name: &str, secret: &str) -> Result<String, ConfigErr
 }
 
 /// The refusal of a value that is made of several pieces, or holds one that only a client can fill in.
-fn mixed(upstream: &str, name: &str, pieces: &[Piece<'_>]) -> ConfigError {
+fn mixed(upstream: &str, name: &str, pieces: &[TemplatePiece<'_>]) -> ConfigError {
     let place = format!("the header {name}");
-    match pieces.iter().find_map(|piece| if let Piece::Other(inside) = piece { Some(inside) } else { None }) {
+    match pieces
+        .iter()
+        .find_map(|piece| if let TemplatePiece::Other(inside) = piece { Some(inside) } else { None })
+    {
         Some(inside) => other(upstream, &place, inside),
         None => ConfigError::upstream(
             upstream,

@@ -11,7 +11,7 @@ use ptc_base::environment::{ProcessEnv, is_variable_name};
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece<'t> {
+pub(super) enum TemplatePiece<'t> {
     /// Stands for itself.
     Text(&'t str),
     /// `${NAME}`, `${env:NAME}`, `{env:NAME}` and `${NAME:-default}`.
@@ -27,11 +27,11 @@ pub(super) enum Piece<'t> {
 }
 
 /// The pieces of `text`, in order. `bare_names` as in [`FileContext`].
-pub(super) fn pieces(text: &str, bare_names: bool) -> Vec<Piece<'_>> {
+pub(super) fn pieces(text: &str, bare_names: bool) -> Vec<TemplatePiece<'_>> {
     let is_loud =
         |name: &str| name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
     if text.strip_prefix('$').is_some_and(|name| is_variable_name(name) && is_loud(name)) {
-        return vec![Piece::Bare(text)];
+        return vec![TemplatePiece::Bare(text)];
     }
     let braced = braced(text);
     if !bare_names {
@@ -39,12 +39,12 @@ pub(super) fn pieces(text: &str, bare_names: bool) -> Vec<Piece<'_>> {
     }
     braced
         .into_iter()
-        .flat_map(|piece| if let Piece::Text(text) = piece { bare(text) } else { vec![piece] })
+        .flat_map(|piece| if let TemplatePiece::Text(text) = piece { bare(text) } else { vec![piece] })
         .collect()
 }
 
 /// The `$NAME` of a text without placeholders in braces, and the text between them.
-fn bare(text: &str) -> Vec<Piece<'_>> {
+fn bare(text: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let (mut rest, mut from) = (text, 0);
     while let Some(at) = rest[from..].find('$').map(|at| from + at) {
@@ -55,19 +55,19 @@ fn bare(text: &str) -> Vec<Piece<'_>> {
             continue;
         }
         if at > 0 {
-            pieces.push(Piece::Text(&rest[..at]));
+            pieces.push(TemplatePiece::Text(&rest[..at]));
         }
         let end = at + 1 + length;
-        pieces.push(Piece::Bare(&rest[at..end]));
+        pieces.push(TemplatePiece::Bare(&rest[at..end]));
         (rest, from) = (&rest[end..], 0);
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
+        pieces.push(TemplatePiece::Text(rest));
     }
     pieces
 }
 
-fn braced(text: &str) -> Vec<Piece<'_>> {
+fn braced(text: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     let mut from = 0;
@@ -81,7 +81,7 @@ fn braced(text: &str) -> Vec<Piece<'_>> {
             (Some(piece), Some(inside)) => {
                 let before = &rest[..at - usize::from(dollar)];
                 if !before.is_empty() {
-                    pieces.push(Piece::Text(before));
+                    pieces.push(TemplatePiece::Text(before));
                 }
                 pieces.push(piece);
                 rest = &rest[at + 1 + inside.len() + 1..];
@@ -91,21 +91,23 @@ fn braced(text: &str) -> Vec<Piece<'_>> {
         }
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
+        pieces.push(TemplatePiece::Text(rest));
     }
     pieces
 }
 
-fn variable(name: &str) -> Option<Piece<'_>> {
-    is_variable_name(name).then_some(Piece::Variable { name, default: None })
+fn variable(name: &str) -> Option<TemplatePiece<'_>> {
+    is_variable_name(name).then_some(TemplatePiece::Variable { name, default: None })
 }
 
-fn of_dollar(inside: &str) -> Piece<'_> {
+fn of_dollar(inside: &str) -> TemplatePiece<'_> {
     match inside {
-        "userHome" => return Piece::Home,
-        "pathSeparator" | "/" => return Piece::Separator,
+        "userHome" => return TemplatePiece::Home,
+        "pathSeparator" | "/" => return TemplatePiece::Separator,
         // Editors' own, which look like names of the environment.
-        "workspaceFolder" | "workspaceFolderBasename" | "cwd" | "file" => return Piece::Other(inside),
+        "workspaceFolder" | "workspaceFolderBasename" | "cwd" | "file" => {
+            return TemplatePiece::Other(inside);
+        }
         _ => {}
     }
     let named = inside.strip_prefix("env:").unwrap_or(inside);
@@ -113,7 +115,11 @@ fn of_dollar(inside: &str) -> Piece<'_> {
         Some((name, default)) => (name, Some(default)),
         None => (named, None),
     };
-    if is_variable_name(name) { Piece::Variable { name, default } } else { Piece::Other(inside) }
+    if is_variable_name(name) {
+        TemplatePiece::Variable { name, default }
+    } else {
+        TemplatePiece::Other(inside)
+    }
 }
 
 /// `text` as the `env` of an upstreams file holds it: with `${NAME}` for variables of the environment.
@@ -121,7 +127,7 @@ pub(super) fn in_env(upstream: &str, text: &str, file: &FileContext<'_>) -> Resu
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text, file.bare_names) {
         match piece {
-            Piece::Variable { name, default } => {
+            TemplatePiece::Variable { name, default } => {
                 out.push_str("${");
                 out.push_str(name);
                 if let Some(default) = default {
@@ -130,7 +136,7 @@ pub(super) fn in_env(upstream: &str, text: &str, file: &FileContext<'_>) -> Resu
                 }
                 out.push('}');
             }
-            Piece::Bare(name) => {
+            TemplatePiece::Bare(name) => {
                 out.push_str("${");
                 out.push_str(&name[1..]);
                 out.push('}');
@@ -152,19 +158,23 @@ pub(super) fn in_plain(
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text, file.bare_names) {
         match piece {
-            Piece::Variable { name: "HOME", .. } | Piece::Bare("$HOME") => {
+            TemplatePiece::Variable { name: "HOME", .. } | TemplatePiece::Bare("$HOME") => {
                 out.push_str(home(upstream, file.env)?);
             }
-            Piece::Variable { name, default: Some(default) } if !names_secret(name) => {
+            TemplatePiece::Variable { name, default: Some(default) } if !names_secret(name) => {
                 out.push_str(value_of(name, file.env).unwrap_or(default));
             }
-            Piece::Variable { name: "CLAUDE_PROJECT_DIR", .. } if file.project.is_some() => {
-                out.push_str(known(upstream, place, &Piece::Other("workspaceFolder"), file)?.as_ref());
+            TemplatePiece::Variable { name: "CLAUDE_PROJECT_DIR", .. } if file.project.is_some() => {
+                out.push_str(
+                    known(upstream, place, &TemplatePiece::Other("workspaceFolder"), file)?.as_ref(),
+                );
             }
-            Piece::Variable { name, .. } => return Err(unfilled(upstream, place, &format!("${{{name}}}"))),
+            TemplatePiece::Variable { name, .. } => {
+                return Err(unfilled(upstream, place, &format!("${{{name}}}")));
+            }
             // The client leaves it as it is.
-            Piece::Bare(name) if file.env.get(&name[1..]).is_none() => out.push_str(name),
-            Piece::Bare(name) => return Err(unfilled(upstream, place, name)),
+            TemplatePiece::Bare(name) if file.env.get(&name[1..]).is_none() => out.push_str(name),
+            TemplatePiece::Bare(name) => return Err(unfilled(upstream, place, name)),
             plain => out.push_str(known(upstream, place, &plain, file)?.as_ref()),
         }
     }
@@ -188,14 +198,18 @@ fn unfilled(upstream: &str, place: &str, variable: &str) -> ConfigError {
 
 /// `pieces` with each variable that has a default as a text: the default where it is not set, and its value, unless
 /// `is_secret`, where it is.
-pub(super) fn settled<'t>(pieces: Vec<Piece<'t>>, env: &'t ProcessEnv, is_secret: bool) -> Vec<Piece<'t>> {
-    let settle = |piece: Piece<'t>| match piece {
-        Piece::Variable { name, default: Some(default) } => match value_of(name, env) {
+pub(super) fn settled<'t>(
+    pieces: Vec<TemplatePiece<'t>>,
+    env: &'t ProcessEnv,
+    is_secret: bool,
+) -> Vec<TemplatePiece<'t>> {
+    let settle = |piece: TemplatePiece<'t>| match piece {
+        TemplatePiece::Variable { name, default: Some(default) } => match value_of(name, env) {
             // No secret is empty: the client was to fail for want of it.
-            None if default.is_empty() && is_secret => Piece::Variable { name, default: None },
-            None => Piece::Text(default),
-            Some(value) if !is_secret => Piece::Text(value),
-            Some(_) => Piece::Variable { name, default: None },
+            None if default.is_empty() && is_secret => TemplatePiece::Variable { name, default: None },
+            None => TemplatePiece::Text(default),
+            Some(value) if !is_secret => TemplatePiece::Text(value),
+            Some(_) => TemplatePiece::Variable { name, default: None },
         },
         other => other,
     };
@@ -210,21 +224,23 @@ fn value_of<'e>(name: &str, env: &'e ProcessEnv) -> Option<&'e str> {
 fn known<'t>(
     upstream: &str,
     place: &str,
-    piece: &Piece<'t>,
+    piece: &TemplatePiece<'t>,
     file: &'t FileContext<'_>,
 ) -> Result<Cow<'t, str>, ConfigError> {
     let project =
         |part: fn(&Path) -> Option<&OsStr>| file.project.and_then(part).map(|part| part.to_string_lossy());
     let text = match *piece {
-        Piece::Text(text) => return Ok(text.into()),
-        Piece::Home => return home(upstream, file.env).map(Cow::from),
-        Piece::Separator => return Ok(std::path::MAIN_SEPARATOR_STR.into()),
-        Piece::Other("workspaceFolder" | "cwd") => project(|folder| Some(folder.as_os_str())),
-        Piece::Other("workspaceFolderBasename") => project(Path::file_name),
+        TemplatePiece::Text(text) => return Ok(text.into()),
+        TemplatePiece::Home => return home(upstream, file.env).map(Cow::from),
+        TemplatePiece::Separator => return Ok(std::path::MAIN_SEPARATOR_STR.into()),
+        TemplatePiece::Other("workspaceFolder" | "cwd") => project(|folder| Some(folder.as_os_str())),
+        TemplatePiece::Other("workspaceFolderBasename") => project(Path::file_name),
         _ => None,
     };
     text.ok_or_else(|| match *piece {
-        Piece::Other(inside) | Piece::Variable { name: inside, .. } => other(upstream, place, inside),
+        TemplatePiece::Other(inside) | TemplatePiece::Variable { name: inside, .. } => {
+            other(upstream, place, inside)
+        }
         _ => other(upstream, place, ""),
     })
 }
@@ -261,18 +277,21 @@ mod tests {
     #[test]
     fn every_client_s_spelling_of_a_variable_is_known() {
         let pieces = |text| super::pieces(text, false);
-        let variable = |name| Piece::Variable { name, default: None };
+        let variable = |name| TemplatePiece::Variable { name, default: None };
         assert_eq!(pieces("${A}"), [variable("A")]);
-        assert_eq!(pieces("x${env:A}y"), [Piece::Text("x"), variable("A"), Piece::Text("y")]);
-        assert_eq!(pieces("{env:A}-{b}"), [variable("A"), Piece::Text("-{b}")]);
-        assert_eq!(pieces("${A:-x y}"), [Piece::Variable { name: "A", default: Some("x y") }]);
-        assert_eq!(pieces("${userHome}${/}a"), [Piece::Home, Piece::Separator, Piece::Text("a")]);
-        assert_eq!(pieces("${input:key}"), [Piece::Other("input:key")]);
-        assert_eq!(pieces("{\"a\": 1} $ ${"), [Piece::Text("{\"a\": 1} $ ${")]);
+        assert_eq!(pieces("x${env:A}y"), [TemplatePiece::Text("x"), variable("A"), TemplatePiece::Text("y")]);
+        assert_eq!(pieces("{env:A}-{b}"), [variable("A"), TemplatePiece::Text("-{b}")]);
+        assert_eq!(pieces("${A:-x y}"), [TemplatePiece::Variable { name: "A", default: Some("x y") }]);
+        assert_eq!(
+            pieces("${userHome}${/}a"),
+            [TemplatePiece::Home, TemplatePiece::Separator, TemplatePiece::Text("a")]
+        );
+        assert_eq!(pieces("${input:key}"), [TemplatePiece::Other("input:key")]);
+        assert_eq!(pieces("{\"a\": 1} $ ${"), [TemplatePiece::Text("{\"a\": 1} $ ${")]);
         assert_eq!(pieces(""), []);
-        assert_eq!(pieces("$KEY"), [Piece::Bare("$KEY")]);
+        assert_eq!(pieces("$KEY"), [TemplatePiece::Bare("$KEY")]);
         for text in ["pa$KEY", "$key", "$", "$1", "$KEY "] {
-            assert_eq!(pieces(text), [Piece::Text(text)]);
+            assert_eq!(pieces(text), [TemplatePiece::Text(text)]);
         }
     }
 
@@ -281,9 +300,17 @@ mod tests {
         let pieces = |text| super::pieces(text, true);
         assert_eq!(
             pieces("Bearer $a_B1-$C"),
-            [Piece::Text("Bearer "), Piece::Bare("$a_B1"), Piece::Text("-"), Piece::Bare("$C")]
+            [
+                TemplatePiece::Text("Bearer "),
+                TemplatePiece::Bare("$a_B1"),
+                TemplatePiece::Text("-"),
+                TemplatePiece::Bare("$C")
+            ]
         );
-        assert_eq!(pieces("${A}$B"), [Piece::Variable { name: "A", default: None }, Piece::Bare("$B")]);
-        assert_eq!(pieces("5$ $1 $$"), [Piece::Text("5$ $1 $$")]);
+        assert_eq!(
+            pieces("${A}$B"),
+            [TemplatePiece::Variable { name: "A", default: None }, TemplatePiece::Bare("$B")]
+        );
+        assert_eq!(pieces("5$ $1 $$"), [TemplatePiece::Text("5$ $1 $$")]);
     }
 }

@@ -46,7 +46,7 @@ impl OAuthConfig {
         base_dir: Option<&Path>,
     ) -> Result<Option<Self>, ConfigError> {
         let Some(Value::Object(map)) = fields.get("auth") else { return Ok(None) };
-        let entry = Reader { fields, map, place: "auth", base_dir };
+        let entry = EntryObject { fields, map, place: "auth", base_dir };
         match map.get("type") {
             Some(Value::String(kind)) if kind == "oauth" => {}
             other => {
@@ -121,7 +121,7 @@ fn grant_word(grant: OAuthGrant) -> &'static str {
 }
 
 /// Grants without a person need a client that can prove itself.
-fn check_client(entry: &Reader<'_>, grant: OAuthGrant, client: &OAuthClient) -> Result<(), ConfigError> {
+fn check_client(entry: &EntryObject<'_>, grant: OAuthGrant, client: &OAuthClient) -> Result<(), ConfigError> {
     let proves = matches!(client, OAuthClient::Registered { proof, .. } if *proof != OAuthProof::None);
     if grant.has_person() || proves {
         return Ok(());
@@ -133,16 +133,16 @@ fn check_client(entry: &Reader<'_>, grant: OAuthGrant, client: &OAuthClient) -> 
 }
 
 /// An object of the entry, and the keys that lead to it.
-struct Reader<'a> {
+struct EntryObject<'a> {
     fields: &'a Fields<'a>,
     map: &'a Map,
     place: &'a str,
     base_dir: Option<&'a Path>,
 }
 
-impl<'a> Reader<'a> {
-    fn inside<'b>(&'b self, map: &'b Map, place: &'b str) -> Reader<'b> {
-        Reader { fields: self.fields, map, place, base_dir: self.base_dir }
+impl<'a> EntryObject<'a> {
+    fn inside<'b>(&'b self, map: &'b Map, place: &'b str) -> EntryObject<'b> {
+        EntryObject { fields: self.fields, map, place, base_dir: self.base_dir }
     }
 
     fn get(&self, key: &str) -> Option<&'a Value> {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         Ok(OAuthClient::Registered { id, proof })
     }
 
-    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.key")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: EntryObject.key")]
     fn key(&self, path: &str) -> Result<OAuthKey, ConfigError> {
         let path = self.base_dir.map_or_else(|| path.into(), |dir| dir.join(path));
         let pem = ordinary_file::read_text(&path, MAX_KEY_BYTES).map_err(|fault| {

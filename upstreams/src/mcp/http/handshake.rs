@@ -13,7 +13,7 @@ use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
 use super::mirror;
 use super::old_stream::OldStream;
-use super::post::{Endpoint, Failure, HttpReply, Outgoing, RpcFailure};
+use super::post::{Endpoint, HttpReply, Outgoing, PostError, RpcFailure};
 use super::session::HttpSession;
 use crate::config::Protocol;
 use crate::upstream::lifecycle::Started;
@@ -100,37 +100,37 @@ async fn greet(
     }
     match (endpoint.entry.protocol, remembered.get()) {
         (Protocol::Handshake, _) => initialize_or_stream(endpoint).await,
-        (Protocol::Modern, _) => discover(endpoint, Duration::MAX).await.map_err(Refusal::into_fault),
+        (Protocol::Modern, _) => discover(endpoint, Duration::MAX).await.map_err(GreetingError::into_fault),
         (Protocol::Auto, Some(Spoken::Handshake)) => match initialize(endpoint).await {
             Ok(agreed) => Ok(agreed),
-            Err(Refusal::OtherEra(_)) => {
+            Err(GreetingError::OtherEra(_)) => {
                 // It has changed since: look again.
                 remembered.set(None);
-                discover(endpoint, Duration::MAX).await.map_err(Refusal::into_fault)
+                discover(endpoint, Duration::MAX).await.map_err(GreetingError::into_fault)
             }
-            Err(Refusal::Fault(fault)) => Err(fault),
+            Err(GreetingError::Fault(fault)) => Err(fault),
         },
         (Protocol::Auto, _) => {
             // Part of the time, so that a server that keeps silent about methods it does not know can still be
             // greeted in its own way.
             match discover(endpoint, SILENCE.min(endpoint.entry.handshake_timeout / 2)).await {
                 Ok(agreed) => Ok(agreed),
-                Err(Refusal::OtherEra(_)) => initialize_or_stream(endpoint).await,
-                Err(Refusal::Fault(fault)) => Err(fault),
+                Err(GreetingError::OtherEra(_)) => initialize_or_stream(endpoint).await,
+                Err(GreetingError::Fault(fault)) => Err(fault),
             }
         }
     }
 }
 
 /// Why a greeting was not returned.
-enum Refusal {
+enum GreetingError {
     /// The server may speak the other era.
     OtherEra(CallFault),
     /// It would not speak the other one either.
     Fault(CallFault),
 }
 
-impl Refusal {
+impl GreetingError {
     fn into_fault(self) -> CallFault {
         match self {
             Self::OtherEra(fault) | Self::Fault(fault) => fault,
@@ -140,7 +140,10 @@ impl Refusal {
 
 /// Tries the modern era. A recognised modern error identifies a modern server; any other refusal, and silence, may come
 /// from one that wants a handshake.
-async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession, ServerHello), Refusal> {
+async fn discover(
+    endpoint: &Endpoint,
+    at_most: Duration,
+) -> Result<(HttpSession, ServerHello), GreetingError> {
     let session = HttpSession::new(Era::Modern, Some(protocol::MODERN_VERSION));
     let mut limits = handshake_limits(endpoint);
     limits.total = limits.total.min(at_most);
@@ -149,7 +152,7 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
     match request(endpoint, &session, "server/discover", &params, &limits).await {
         Ok(HttpReply::Result(result)) => match protocol::read_discover(&result.bytes) {
             Some(hello) => Ok((session.agreed(&hello), hello)),
-            None => Err(Refusal::OtherEra(failed(&format!(
+            None => Err(GreetingError::OtherEra(failed(&format!(
                 "it offers no {}: {}",
                 protocol::MODERN_VERSION,
                 protocol::render(&result.bytes)
@@ -163,18 +166,20 @@ async fn discover(endpoint: &Endpoint, at_most: Duration) -> Result<(HttpSession
                 protocol::MODERN_VERSION
             ));
             let handshake = offered.iter().any(|version| protocol::has_handshake(version));
-            Err(if handshake { Refusal::OtherEra(fault) } else { Refusal::Fault(fault) })
+            Err(if handshake { GreetingError::OtherEra(fault) } else { GreetingError::Fault(fault) })
         }
         Ok(HttpReply::Error(RpcFailure { error, .. }))
             if [RpcError::HEADER_MISMATCH, RpcError::MISSING_CAPABILITY].contains(&error.code) =>
         {
-            Err(Refusal::Fault(failed(&error.message)))
+            Err(GreetingError::Fault(failed(&error.message)))
         }
-        Ok(HttpReply::Error(RpcFailure { error, .. })) => Err(Refusal::OtherEra(failed(&error.message))),
-        Err(Failure::Fault(fault)) if may_want_handshake(&fault) => {
-            Err(Refusal::OtherEra(handshake_fault(fault, "server/discover", limits.total)))
+        Ok(HttpReply::Error(RpcFailure { error, .. })) => {
+            Err(GreetingError::OtherEra(failed(&error.message)))
         }
-        Err(failure) => Err(Refusal::Fault(failure.into_fault())),
+        Err(PostError::Fault(fault)) if may_want_handshake(&fault) => {
+            Err(GreetingError::OtherEra(handshake_fault(fault, "server/discover", limits.total)))
+        }
+        Err(failure) => Err(GreetingError::Fault(failure.into_fault())),
     }
 }
 
@@ -191,8 +196,8 @@ fn may_want_handshake(fault: &CallFault) -> bool {
 async fn initialize_or_stream(endpoint: &Arc<Endpoint>) -> Result<(HttpSession, ServerHello), CallFault> {
     let fault = match initialize(endpoint).await {
         Ok(agreed) => return Ok(agreed),
-        Err(Refusal::OtherEra(fault)) => fault,
-        Err(Refusal::Fault(fault)) => return Err(fault),
+        Err(GreetingError::OtherEra(fault)) => fault,
+        Err(GreetingError::Fault(fault)) => return Err(fault),
     };
     let refused = fault
         .http_status
@@ -212,17 +217,17 @@ async fn initialize_on_stream(endpoint: &Arc<Endpoint>) -> Result<(HttpSession, 
         let fault = CallFault { message: format!("GET for the event stream: {}", fault.message), ..fault };
         if fault.reason == FaultReason::Timeout { CallFault::unavailable(fault.message) } else { fault }
     })?;
-    initialize_over(endpoint, HttpSession::over_stream(stream)).await.map_err(Refusal::into_fault)
+    initialize_over(endpoint, HttpSession::over_stream(stream)).await.map_err(GreetingError::into_fault)
 }
 
-async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), Refusal> {
+async fn initialize(endpoint: &Endpoint) -> Result<(HttpSession, ServerHello), GreetingError> {
     initialize_over(endpoint, HttpSession::new(Era::Handshake, None)).await
 }
 
 async fn initialize_over(
     endpoint: &Endpoint,
     session: HttpSession,
-) -> Result<(HttpSession, ServerHello), Refusal> {
+) -> Result<(HttpSession, ServerHello), GreetingError> {
     let limits = handshake_limits(endpoint);
     let params = protocol::initialize_params(&endpoint.inbound.capabilities());
     let result = match request(endpoint, &session, "initialize", &params, &limits).await {
@@ -230,27 +235,27 @@ async fn initialize_over(
         Ok(HttpReply::Error(RpcFailure { error, status, .. })) => {
             let fault = CallFault::unavailable(format!("initialize failed: {}", error.message));
             let fault = if status.is_success() { fault } else { fault.with_status(status.as_u16()) };
-            return Err(Refusal::OtherEra(fault));
+            return Err(GreetingError::OtherEra(fault));
         }
-        Err(Failure::Fault(fault)) => {
+        Err(PostError::Fault(fault)) => {
             let other = fault.http_status.is_some_and(|status| (400..500).contains(&status) && status != 429);
             let fault = handshake_fault(fault, "initialize", limits.total);
-            return Err(if other { Refusal::OtherEra(fault) } else { Refusal::Fault(fault) });
+            return Err(if other { GreetingError::OtherEra(fault) } else { GreetingError::Fault(fault) });
         }
-        Err(failure) => return Err(Refusal::Fault(failure.into_fault())),
+        Err(failure) => return Err(GreetingError::Fault(failure.into_fault())),
     };
     let hello = protocol::read_initialize(&result, false)
-        .map_err(|text| Refusal::Fault(CallFault::unavailable(text)))?;
+        .map_err(|text| GreetingError::Fault(CallFault::unavailable(text)))?;
     let session = session.agreed(&hello);
     let note = encode::notification("notifications/initialized", b"{}");
     let brief = Limits { total: limits.total.min(SILENCE), ..limits };
     let told = match endpoint.notify(&session, "notifications/initialized", note, &brief).await {
         Ok(status) if status.is_success() => return Ok((session, hello)),
         Ok(http::StatusCode::UNAUTHORIZED) => {
-            return Err(Refusal::Fault(endpoint.unauthorized(None).into_fault()));
+            return Err(GreetingError::Fault(endpoint.unauthorized(None).into_fault()));
         }
         Ok(status) => format!("http {}", status.as_u16()),
-        Err(Failure::Unauthorized(fault)) => return Err(Refusal::Fault(fault)),
+        Err(PostError::Unauthorized(fault)) => return Err(GreetingError::Fault(fault)),
         Err(failure) => failure.into_fault().message,
     };
     // Nothing depends on the answer to a notification: what the server makes of it shows in what it answers next.
@@ -306,7 +311,7 @@ async fn request(
     method: &str,
     params: &[u8],
     limits: &Limits,
-) -> Result<HttpReply, Failure> {
+) -> Result<HttpReply, PostError> {
     let ask = || {
         let id = session.next_id();
         let body = encode::request(id, method, params);

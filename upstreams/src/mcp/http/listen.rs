@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::super::elicit::Link;
 use super::super::protocol;
 use super::event_rate::{EventRate, warn_too_fast};
-use super::post::{Endpoint, Failure, Outgoing, is_event_stream, let_go};
+use super::post::{Endpoint, Outgoing, PostError, is_event_stream, let_go};
 use super::session::HttpSession;
 use crate::upstream::lifecycle::Lifecycle;
 use crate::upstream::{FaultReason, UpstreamEvent};
@@ -141,7 +141,7 @@ async fn open(
     endpoint: &Endpoint,
     session: &HttpSession,
     last_id: Option<HeaderValue>,
-) -> Result<Response, Failure> {
+) -> Result<Response, PostError> {
     let connect = endpoint.entry.connect_timeout;
     let limits = Limits {
         connect,

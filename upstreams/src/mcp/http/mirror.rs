@@ -83,22 +83,22 @@ fn annotations(tool: &ToolInfo) -> Result<Vec<Mirror>, String> {
         return Ok(Vec::new());
     }
     #[derive(serde::Deserialize)]
-    struct Tool {
+    struct ToolSchema {
         #[serde(rename = "inputSchema", default)]
         schema: Value,
     }
-    let tool: Tool = ptc_mcp::json::from_str(tool.json.get()).map_err(|e| e.to_string())?;
-    let mut walk = Walk { found: Vec::new(), names: HashSet::new() };
+    let tool: ToolSchema = ptc_mcp::json::from_str(tool.json.get()).map_err(|e| e.to_string())?;
+    let mut walk = SchemaWalk { found: Vec::new(), names: HashSet::new() };
     walk.schema(&tool.schema, Some(&mut Vec::new()))?;
     Ok(walk.found)
 }
 
-struct Walk {
+struct SchemaWalk {
     found: Vec<Mirror>,
     names: HashSet<String>,
 }
 
-impl Walk {
+impl SchemaWalk {
     /// Looks through a schema. `path` leads to it through `properties` alone; `None` where another keyword came between.
     fn schema(&mut self, schema: &Value, mut path: Option<&mut Vec<String>>) -> Result<(), String> {
         match schema {

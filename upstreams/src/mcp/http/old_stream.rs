@@ -22,12 +22,12 @@ use super::super::elicit::Link;
 use super::super::inbound::InboundReply;
 use super::event_rate::{EVENTS_PER_SECOND, EventRate, warn_too_fast};
 use super::post::{
-    Answer, ERROR_BODY, EVENTS, Endpoint, Failure, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing,
-    Reply, answer_of, body_fault, is_event_stream, plain_fault,
+    ERROR_BODY, EVENTS, Endpoint, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing, PostError, Reply,
+    ReplyResult, answer_of, body_fault, is_event_stream, plain_fault,
 };
 use super::session::HttpSession;
 use super::transport::shutdown_limits;
-use crate::upstream::lifecycle::{End, EndKind};
+use crate::upstream::lifecycle::{ConnectionEnd, EndKind};
 use crate::upstream::{CallFault, no_memory};
 use ptc_base::pace::{Pace, STEP, apart};
 use ptc_base::time;
@@ -42,34 +42,34 @@ const POST_PATIENCE: Duration = Duration::from_millis(250);
 /// An open stream, and the requests that wait on it. Dropping it closes the stream, which is how such a session ends.
 #[derive(Debug)]
 pub(super) struct OldStream {
-    shared: Arc<Shared>,
+    shared: Arc<StreamState>,
     /// Where messages go.
     pub(super) target: Target,
 }
 
-struct Shared {
-    waiting: Mutex<HashMap<u64, oneshot::Sender<(Answer, usize)>>>,
+struct StreamState {
+    waiting: Mutex<HashMap<u64, oneshot::Sender<(ReplyResult, usize)>>>,
     /// The longest event worth keeping: the largest answer that any request may get.
     cap: AtomicUsize,
     /// How it ended, if it has.
-    end: watch::Sender<Option<End>>,
+    end: watch::Sender<Option<ConnectionEnd>>,
     /// Whether it is no longer needed.
     unused: watch::Sender<bool>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for StreamState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("waiting", &self.waiting().len()).finish_non_exhaustive()
+        f.debug_struct("StreamState").field("waiting", &self.waiting().len()).finish_non_exhaustive()
     }
 }
 
-impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<(Answer, usize)>>> {
+impl StreamState {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<(ReplyResult, usize)>>> {
         self.waiting.lock()
     }
 
     /// The first end counts. Fails all waiting requests.
-    fn end(&self, end: End) {
+    fn end(&self, end: ConnectionEnd) {
         let fault = end.fault.clone();
         self.end.send_if_modified(|first| first.is_none().then(|| *first = Some(end)).is_some());
         for (_, waiting) in self.waiting().drain() {
@@ -95,19 +95,20 @@ impl OldStream {
         let late = || CallFault::timeout("the event stream named no endpoint in time");
         let opened = time::timeout_at(limits.deadline, opening).await.unwrap_or_else(|_| Err(late()));
         let (body, decoder, target, rest) = opened?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StreamState {
             waiting: Mutex::default(),
             cap: AtomicUsize::new(endpoint.entry.max_response_bytes),
             end: watch::Sender::new(None),
             unused: watch::Sender::new(false),
         });
-        let reader = Reader { endpoint: endpoint.clone(), shared: shared.clone(), target: target.clone() };
+        let reader =
+            StreamReader { endpoint: endpoint.clone(), shared: shared.clone(), target: target.clone() };
         tokio::spawn(reader.run(body, decoder, rest));
         Ok(Self { shared, target })
     }
 
     /// How it ended; waits for that.
-    pub(super) fn ended(&self) -> impl Future<Output = End> + Send + 'static {
+    pub(super) fn ended(&self) -> impl Future<Output = ConnectionEnd> + Send + 'static {
         let mut end = self.shared.end.subscribe();
         async move {
             match end.wait_for(Option::is_some).await {
@@ -124,7 +125,7 @@ impl OldStream {
         session: &HttpSession,
         outgoing: Outgoing<'_>,
         limits: &Limits,
-    ) -> Result<HttpReply, Failure> {
+    ) -> Result<HttpReply, PostError> {
         let (id, arrivals) = (outgoing.id.unwrap_or_default(), outgoing.arrivals);
         let asking = outgoing.caller.and_then(|caller| caller.asking);
         let standstill = asking.map(|asking| asking.clone() as Arc<dyn Standstill>);
@@ -155,7 +156,7 @@ impl OldStream {
             }
         };
         let end = (time::now() + limits.total).min(limits.deadline);
-        let late = || Failure::Fault(body_fault(HttpError::Timeout, true));
+        let late = || PostError::Fault(body_fault(HttpError::Timeout, true));
         let (answer, bytes) = timeout_at(end, standstill, exchange).await.unwrap_or_else(|| Err(late()))?;
         if bytes > cap {
             let error = HttpError::TooLarge { max: limits.max_bytes, received: bytes as u64 };
@@ -164,19 +165,19 @@ impl OldStream {
         if arrivals.is_some_and(|arrivals| !arrivals.arrived(bytes)) {
             return Err(no_memory(bytes as u64).into());
         }
-        answer.map_err(Failure::Fault)
+        answer.map_err(PostError::Fault)
     }
 }
 
 /// A reply that is waited for; dropped, it is not any more.
 struct Expected<'a> {
-    shared: &'a Shared,
+    shared: &'a StreamState,
     id: u64,
-    reply: oneshot::Receiver<(Answer, usize)>,
+    reply: oneshot::Receiver<(ReplyResult, usize)>,
 }
 
 impl<'a> Expected<'a> {
-    fn new(shared: &'a Shared, id: u64) -> Result<Self, CallFault> {
+    fn new(shared: &'a StreamState, id: u64) -> Result<Self, CallFault> {
         let (sender, reply) = oneshot::channel();
         shared.waiting().insert(id, sender);
         let expected = Self { shared, id, reply };
@@ -187,8 +188,8 @@ impl<'a> Expected<'a> {
         }
     }
 
-    async fn reply(&mut self) -> Result<(Answer, usize), Failure> {
-        (&mut self.reply).await.map_err(|_| Failure::Fault(closed_early()))
+    async fn reply(&mut self) -> Result<(ReplyResult, usize), PostError> {
+        (&mut self.reply).await.map_err(|_| PostError::Fault(closed_early()))
     }
 }
 
@@ -213,7 +214,7 @@ async fn open_body(endpoint: &Endpoint, connect: Duration) -> Result<Body, CallF
         allowance: 0,
     };
     let sent = endpoint.send(&http::HeaderMap::new(), request, None, None, &limits).await;
-    let response = sent.map_err(Failure::into_fault)?;
+    let response = sent.map_err(PostError::into_fault)?;
     if response.status == StatusCode::UNAUTHORIZED {
         return Err(endpoint.unauthorized(None).into_fault());
     }
@@ -275,16 +276,16 @@ fn closed_early() -> CallFault {
 }
 
 /// The end of a session whose stream has ended.
-fn lost(fault: CallFault) -> End {
-    End { fault, kind: EndKind::SessionLost }
+fn lost(fault: CallFault) -> ConnectionEnd {
+    ConnectionEnd { fault, kind: EndKind::SessionLost }
 }
 
-fn too_fast(upstream: &str) -> End {
+fn too_fast(upstream: &str) -> ConnectionEnd {
     warn_too_fast(upstream);
     let fault = CallFault::unavailable(format!(
         "SSE stream closed: more than {EVENTS_PER_SECOND} events in a second"
     ));
-    End { fault, kind: EndKind::Crash }
+    ConnectionEnd { fault, kind: EndKind::Crash }
 }
 
 fn too_long(max: usize, received: usize) -> CallFault {
@@ -293,13 +294,13 @@ fn too_long(max: usize, received: usize) -> CallFault {
 
 /// Reads a stream for as long as it is needed.
 #[derive(Clone)]
-struct Reader {
+struct StreamReader {
     endpoint: Arc<Endpoint>,
-    shared: Arc<Shared>,
+    shared: Arc<StreamState>,
     target: Target,
 }
 
-impl Reader {
+impl StreamReader {
     async fn run(self, mut body: Body, mut decoder: SseDecoder, first: Vec<Event>) {
         let mut unused = self.shared.unused.subscribe();
         let reading = async {
@@ -377,7 +378,7 @@ impl Reader {
     }
 
     /// Delivers answers to the waiting requests. Returns whether any was expected.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.deliver")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: StreamReader.deliver")]
     fn deliver(&self, data: &Bytes) -> bool {
         let Ok(messages) = parse(data, MAX_BATCH) else { return false };
         let mut is_wanted = false;

@@ -20,7 +20,7 @@ use ptc_mcp::text::clip;
 
 use super::super::elicit::{Link, OpenQuestions};
 use super::super::inbound::{self, Inbound, InboundReply};
-use super::super::mended::{Piece, complaint, pieces};
+use super::super::mended::{RepairedText, complaint, pieces};
 use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
 use super::super::result::RawResult;
 use super::session::HttpSession;
@@ -30,7 +30,7 @@ use crate::sign_in::SignIn;
 use crate::upstream::refused::{RetryAfter, explain, explain_redirect, moved_to, retry_after};
 use crate::upstream::signed::{Signed, challenge_of};
 use crate::upstream::{
-    Arrivals, Asking, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory,
+    Arrivals, CallFault, Caller, FaultReason, QuestionSink, Stopwatch, UpstreamEvent, no_memory,
 };
 use ptc_base::pace::{AT_ONCE, Pace, STEP, apart};
 use ptc_base::time::{self, Instant};
@@ -117,7 +117,7 @@ pub(super) struct Reply(pub(super) inbound::InboundReply);
 
 /// The server's requests on the stream of a call, while its answer to the call is read.
 #[derive(Default)]
-struct Asked {
+struct ServerRequests {
     open: Arc<OpenQuestions>,
     /// Answers that are known, in the order of their requests.
     known: VecDeque<Vec<u8>>,
@@ -127,7 +127,7 @@ struct Asked {
     awaited: FuturesUnordered<BoxFuture<'static, Option<Vec<u8>>>>,
 }
 
-impl Asked {
+impl ServerRequests {
     fn note(&mut self, reply: Reply, upstream: &str) {
         match reply.0 {
             InboundReply::Waiting(answer) => self.awaited.push(answer),
@@ -147,7 +147,7 @@ impl Asked {
 }
 
 /// A reply, or the fault of one that is none although it is addressed to the request.
-pub(super) type Answer = Result<HttpReply, CallFault>;
+pub(super) type ReplyResult = Result<HttpReply, CallFault>;
 
 /// The `error` of a reply.
 pub(super) struct RpcFailure {
@@ -172,7 +172,7 @@ impl RpcFailure {
 }
 
 /// Why no answer came.
-pub(super) enum Failure {
+pub(super) enum PostError {
     /// The server did not accept the credentials.
     Unauthorized(CallFault),
     /// It does not know the session any more, and has run nothing.
@@ -183,13 +183,13 @@ pub(super) enum Failure {
     Fault(CallFault),
 }
 
-impl From<CallFault> for Failure {
+impl From<CallFault> for PostError {
     fn from(fault: CallFault) -> Self {
         Self::Fault(fault)
     }
 }
 
-impl Failure {
+impl PostError {
     pub(super) fn into_fault(self) -> CallFault {
         match self {
             Self::Unauthorized(fault) => fault,
@@ -206,10 +206,10 @@ impl Endpoint {
         session: &HttpSession,
         outgoing: Outgoing<'_>,
         limits: &Limits,
-    ) -> Result<HttpReply, Failure> {
+    ) -> Result<HttpReply, PostError> {
         match self.answer_to(session, outgoing, limits).await {
             Ok(HttpReply::Error(failure)) if session.is_held() && told_by_error(&failure) => {
-                Err(Failure::SessionLost)
+                Err(PostError::SessionLost)
             }
             answer => answer,
         }
@@ -221,7 +221,7 @@ impl Endpoint {
         session: &HttpSession,
         outgoing: Outgoing<'_>,
         limits: &Limits,
-    ) -> Result<HttpReply, Failure> {
+    ) -> Result<HttpReply, PostError> {
         if let Some(stream) = &session.old_stream {
             return Box::pin(stream.request(self, session, outgoing, limits)).await;
         }
@@ -237,7 +237,7 @@ impl Endpoint {
             return Err(CallFault::upstream_error("unexpected JSON-RPC response nil").into());
         }
         if is_event_stream(&response.headers) {
-            let wanted = Wanted { id, arrivals, caller };
+            let wanted = ExpectedAnswer { id, arrivals, caller };
             return Box::pin(self.read_events(session, response.body, wanted, limits, started)).await;
         }
         let is_page = is_page(&response.headers);
@@ -255,7 +255,7 @@ impl Endpoint {
         method: &str,
         body: Vec<u8>,
         limits: &Limits,
-    ) -> Result<StatusCode, Failure> {
+    ) -> Result<StatusCode, PostError> {
         let response = self.post(session, Outgoing::plain(None, method, body), limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         let status = response.status;
@@ -281,7 +281,7 @@ impl Endpoint {
         session: &HttpSession,
         outgoing: Outgoing<'_>,
         limits: &Limits,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, PostError> {
         let common = session.common_headers(|id| {
             let mut headers = self.headers(session.version.as_ref(), id);
             headers.insert(CONTENT_TYPE, JSON);
@@ -320,9 +320,9 @@ impl Endpoint {
         common: &HeaderMap,
         request: Request,
         tool: Option<&str>,
-        asking: Option<&Arc<Asking>>,
+        asking: Option<&Arc<QuestionSink>>,
         limits: &Limits,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, PostError> {
         match &self.sign_in {
             // In a box, as most upstreams need none and their calls should not carry the room for it.
             Some(sign_in) => Box::pin(self.send_signed(sign_in, common, request, tool, asking, limits)).await,
@@ -334,9 +334,9 @@ impl Endpoint {
         &self,
         common: &HeaderMap,
         request: Request,
-        asking: Option<&Arc<Asking>>,
+        asking: Option<&Arc<QuestionSink>>,
         limits: &Limits,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, PostError> {
         let standstill = || asking.map(|asking| asking.clone() as Arc<dyn Standstill>);
         let mut sent = self.client.send_with(common, &request, limits, standstill()).await;
         if let Ok(response) = &sent
@@ -354,7 +354,7 @@ impl Endpoint {
                 fault = fault
                     .with_hint(&format!("There was no connection within {allowed} ms (connect_timeout_ms)."));
             }
-            Failure::Fault(if failure.sent { fault } else { fault.never_sent() })
+            PostError::Fault(if failure.sent { fault } else { fault.never_sent() })
         })
     }
 
@@ -376,9 +376,9 @@ impl Endpoint {
         common: &HeaderMap,
         mut request: Request,
         tool: Option<&str>,
-        asking: Option<&Arc<Asking>>,
+        asking: Option<&Arc<QuestionSink>>,
         limits: &Limits,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, PostError> {
         let mut signed = Signed::begin(sign_in, limits.deadline).await?;
         loop {
             let (name, value) = signed.header();
@@ -429,14 +429,14 @@ impl Endpoint {
         &self,
         session: &HttpSession,
         mut body: Body,
-        wanted: Wanted<'_>,
+        wanted: ExpectedAnswer<'_>,
         limits: &Limits,
         started: Instant,
-    ) -> Result<HttpReply, Failure> {
+    ) -> Result<HttpReply, PostError> {
         let id = wanted.id;
         let mut resumes = 0;
         let mut received = 0;
-        let mut asked = Asked::default();
+        let mut asked = ServerRequests::default();
         // Time that has stood still for questions is given back.
         let stopwatch = wanted.caller.and_then(|caller| caller.asking).map(|asking| &asking.stopwatch);
         let stood = || stopwatch.map_or(Duration::ZERO, Stopwatch::stood);
@@ -448,7 +448,7 @@ impl Endpoint {
                 Streamed::HttpReply(HttpReply::Error(failure))
                     if resumes > 0 && session.is_held() && told_by_error(&failure) =>
                 {
-                    return Err(Failure::SessionLostHalfway);
+                    return Err(PostError::SessionLostHalfway);
                 }
                 Streamed::HttpReply(answer) => {
                     body.abandon();
@@ -479,7 +479,7 @@ impl Endpoint {
             let limits = Limits { total: left.saturating_sub(pause), ..limits };
             body = match self.resume(session, last_id, wanted.caller, &limits).await {
                 Resumed::Body(body) => body,
-                Resumed::SessionLost => return Err(Failure::SessionLostHalfway),
+                Resumed::SessionLost => return Err(PostError::SessionLostHalfway),
                 Resumed::Not => return Err(closed.with_bytes(received).into()),
             };
         }
@@ -493,7 +493,7 @@ impl Endpoint {
         last_id: Option<HeaderValue>,
         caller: Option<Caller<'_>>,
         limits: &Limits,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, PostError> {
         let mut headers = self.all_headers(session)?;
         headers.insert(ACCEPT, EVENTS);
         if let Some(id) = last_id {
@@ -525,10 +525,10 @@ impl Endpoint {
         session: &HttpSession,
         body: &mut Body,
         decoder: &mut SseDecoder,
-        Wanted { id, arrivals, caller }: Wanted<'_>,
-        asked: &mut Asked,
+        ExpectedAnswer { id, arrivals, caller }: ExpectedAnswer<'_>,
+        asked: &mut ServerRequests,
         limits: &Limits,
-    ) -> Result<Streamed, Failure> {
+    ) -> Result<Streamed, PostError> {
         let open = asked.open.clone();
         let link = caller.map(|caller| Link::Call(caller.asking, &open)).unwrap_or(Link::Session);
         let stopwatch = caller.and_then(|caller| caller.asking).map(|asking| &asking.stopwatch);
@@ -617,7 +617,7 @@ impl Endpoint {
         body: &mut Body,
         reply: Vec<u8>,
         limits: &Limits,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PostError> {
         let limits = reply_limits(limits);
         tokio::select! {
             biased;
@@ -667,7 +667,7 @@ impl Endpoint {
         caller: Option<Caller<'_>>,
         link: Link<'_>,
         replies: &mut Vec<Reply>,
-    ) -> Option<Answer> {
+    ) -> Option<ReplyResult> {
         let upstream = &*self.name;
         let Ok(messages) = parse(data, MAX_BATCH) else {
             let answer = if id > 0 { mended_answer(data, id) } else { None };
@@ -699,9 +699,9 @@ impl Endpoint {
     }
 
     /// The fault of a 401.
-    pub(super) fn unauthorized(&self, after: Option<&RetryAfter>) -> Failure {
+    pub(super) fn unauthorized(&self, after: Option<&RetryAfter>) -> PostError {
         let fault = CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401);
-        Failure::Unauthorized(explain(fault, &self.entry.url, &self.entry.auth, after))
+        PostError::Unauthorized(explain(fault, &self.entry.url, &self.entry.auth, after))
     }
 
     /// The meaning of an answer outside 2xx.
@@ -711,7 +711,7 @@ impl Endpoint {
         response: Response,
         session: &HttpSession,
         id: u64,
-    ) -> Result<HttpReply, Failure> {
+    ) -> Result<HttpReply, PostError> {
         let status = response.status;
         let code = status.as_u16();
         let after = retry_after(&response.headers);
@@ -748,7 +748,7 @@ impl Endpoint {
         };
         Err(match code {
             401 => self.unauthorized(after.as_ref()),
-            _ if is_lost && code != 429 => Failure::SessionLost,
+            _ if is_lost && code != 429 => PostError::SessionLost,
             429 => {
                 let fault = CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code);
                 let fault = fault.with_bytes(received).with_hint(&first_line(&body));
@@ -772,7 +772,7 @@ fn reply_limits(limits: &Limits) -> Limits {
 
 /// The answer that a stream is read for.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
+struct ExpectedAnswer<'a> {
     id: u64,
     arrivals: Option<&'a dyn Arrivals>,
     caller: Option<Caller<'a>>,
@@ -809,7 +809,7 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 
 /// The answer in a message, if it is one to `id`. `alone`: nothing else came, so that an error without an id is meant
 /// for us. One with neither result nor error is an answer too: there will be no other.
-pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
+pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<ReplyResult> {
     let matches = message.id.and_then(number_of_id) == Some(id);
     // Our ids are numbers from 1 on. Other ones a server gives to errors that are about no request it could read.
     let is_foreign = |id: &str| number_of_id(id).is_none_or(|number| number == 0);
@@ -830,7 +830,7 @@ pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bo
 
 /// The answer to `id` in an event that is long and nothing else, which is read apart.
 #[expect(clippy::disallowed_methods, reason = "entry point: long_answer()")]
-async fn long_answer(data: &Bytes, id: u64) -> Option<Answer> {
+async fn long_answer(data: &Bytes, id: u64) -> Option<ReplyResult> {
     if data.len() <= AT_ONCE {
         return None;
     }
@@ -843,7 +843,7 @@ async fn long_answer(data: &Bytes, id: u64) -> Option<Answer> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "entry point: read_json()")]
-fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
+fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, PostError> {
     let fault = |message: String| CallFault::upstream_error(message).with_bytes(body.len() as u64);
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(fault("unexpected JSON-RPC response nil".to_owned()).into());
@@ -870,13 +870,13 @@ fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
 
 /// The answer to `id` in a text that is almost JSON: the mended reading, or a fault that describes the defect.
 #[expect(clippy::disallowed_methods, reason = "entry point: mended_answer()")]
-fn mended_answer(text: &Bytes, id: u64) -> Option<Answer> {
+fn mended_answer(text: &Bytes, id: u64) -> Option<ReplyResult> {
     let broken = |text: &[u8], at: usize| {
         let what = complaint(text, at);
         Some(Err(CallFault::upstream_error(format!("invalid JSON response: {what}"))))
     };
     pieces(text).into_iter().find_map(|piece| match piece {
-        Piece::Json(json, note) => {
+        RepairedText::Json(json, note) => {
             let messages = parse(&json, MAX_BATCH).ok()?;
             let alone = messages.iter().len() == 1;
             match messages.iter().find_map(|message| answer_of(&json, message, id, alone))? {
@@ -884,8 +884,8 @@ fn mended_answer(text: &Bytes, id: u64) -> Option<Answer> {
                 answer => Some(answer),
             }
         }
-        Piece::Unfinished(text) if id_within(&text) == Some(id) => broken(&text, text.len()),
-        Piece::Broken { text, at } if id_within(&text) == Some(id) => broken(&text, at),
+        RepairedText::Unfinished(text) if id_within(&text) == Some(id) => broken(&text, text.len()),
+        RepairedText::Broken { text, at } if id_within(&text) == Some(id) => broken(&text, at),
         _ => None,
     })
 }
@@ -953,7 +953,7 @@ mod tests {
 
     #[test]
     fn so_many_requests_are_answered_during_one_call() {
-        let mut asked = Asked::default();
+        let mut asked = ServerRequests::default();
         for _ in 0..=MAX_REPLIES {
             asked.note(Reply(InboundReply::Ready(Vec::new())), "fake");
         }

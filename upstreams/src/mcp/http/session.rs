@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::super::protocol::ServerHello;
 use super::mirror::Mirrors;
 use super::old_stream::OldStream;
-use crate::upstream::lifecycle::{Connection, End, EndKind};
+use crate::upstream::lifecycle::{ConnectionEnd, EndKind, TransportConnection};
 use crate::upstream::{CallFault, ToolInfo};
 
 /// An agreement with a server. It is no connection: those belong to the client's pool.
@@ -44,17 +44,17 @@ struct SessionState {
     id: Option<HeaderValue>,
     /// Headers of its calls; `None` until they are asked for, and when the id has changed.
     headers: Option<Arc<HeaderMap>>,
-    end: Option<End>,
+    end: Option<ConnectionEnd>,
     mirrors: Arc<Mirrors>,
 }
 
-impl Connection for HttpSession {
-    fn ended(&self) -> Option<End> {
+impl TransportConnection for HttpSession {
+    fn ended(&self) -> Option<ConnectionEnd> {
         self.with(|state| state.end.clone())
     }
 
     fn abandon(&self) {
-        self.end(End { fault: crate::upstream::lifecycle::closed(), kind: EndKind::Clean });
+        self.end(ConnectionEnd { fault: crate::upstream::lifecycle::closed(), kind: EndKind::Clean });
     }
 }
 
@@ -153,7 +153,7 @@ impl HttpSession {
     }
 
     /// Notes that the session is over. The first end counts.
-    pub(super) fn end(&self, end: End) {
+    pub(super) fn end(&self, end: ConnectionEnd) {
         self.with(|state| {
             state.end.get_or_insert(end);
         });
@@ -168,7 +168,7 @@ impl HttpSession {
     /// Notes that the server has forgotten the session.
     pub(super) fn lost(&self) -> CallFault {
         let fault = super::post::session_lost();
-        self.end(End { fault: fault.clone(), kind: EndKind::SessionLost });
+        self.end(ConnectionEnd { fault: fault.clone(), kind: EndKind::SessionLost });
         fault
     }
 

@@ -16,11 +16,11 @@ use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
 use super::handshake::{self, Remembered};
 use super::listen;
-use super::post::{Endpoint, Failure, HttpReply, Outgoing};
+use super::post::{Endpoint, HttpReply, Outgoing, PostError};
 use super::session::HttpSession;
 use crate::config::{HttpConfig, UpstreamConfig};
 use crate::sign_in::SignIn;
-use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
+use crate::upstream::lifecycle::{ConnectionEnd, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
 use crate::upstream::signed::heed;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Query, ToolInfo, Visits};
@@ -161,7 +161,7 @@ impl Transport for HttpTransport {
         let (answer, anew);
         let mut session = session;
         match self.call_once(lifecycle, session, &call).await {
-            Err(Unanswered::Forgotten(fault)) => {
+            Err(RequestError::Forgotten(fault)) => {
                 let mut call = call;
                 (anew, call.limits) = Box::pin(self.begin_anew(lifecycle, call.limits, asked, fault)).await?;
                 session = &anew;
@@ -205,7 +205,7 @@ impl Transport for HttpTransport {
         let (answer, anew);
         let mut session = session;
         match self.query_once(lifecycle, session, &query).await {
-            Err(Unanswered::Forgotten(fault)) => {
+            Err(RequestError::Forgotten(fault)) => {
                 let mut query = query;
                 (anew, query.limits) =
                     Box::pin(self.begin_anew(lifecycle, query.limits, asked, fault)).await?;
@@ -255,7 +255,7 @@ impl Transport for HttpTransport {
     async fn shutdown(&self, session: Option<Arc<HttpSession>>) {
         if let Some(session) = session {
             self.endpoint.delete(&session, &shutdown_limits()).await;
-            session.end(End { fault: closed(), kind: EndKind::Clean });
+            session.end(ConnectionEnd { fault: closed(), kind: EndKind::Clean });
         }
         self.endpoint.client.close_idle(&self.endpoint.target);
     }
@@ -267,7 +267,7 @@ impl HttpTransport {
         lifecycle: &SessionLifecycle,
         session: &Arc<HttpSession>,
         call: &Call<'_>,
-    ) -> Result<HttpReply, Unanswered> {
+    ) -> Result<HttpReply, RequestError> {
         let id = session.next_id();
         let entered = self.endpoint.inbound.enter(call.caller, call.tool);
         let meta = entered.meta(call.caller, session.era);
@@ -288,7 +288,7 @@ impl HttpTransport {
         lifecycle: &SessionLifecycle,
         session: &Arc<HttpSession>,
         query: &Query<'_>,
-    ) -> Result<HttpReply, Unanswered> {
+    ) -> Result<HttpReply, RequestError> {
         let id = session.next_id();
         let outgoing = Outgoing {
             id: Some(id),
@@ -335,7 +335,7 @@ impl HttpTransport {
         session: &Arc<HttpSession>,
         outgoing: Outgoing<'_>,
         limits: CallLimits,
-    ) -> Result<HttpReply, Unanswered> {
+    ) -> Result<HttpReply, RequestError> {
         let entry = &self.endpoint.entry;
         let limits = Limits {
             connect: entry.connect_timeout,
@@ -359,10 +359,10 @@ impl HttpTransport {
         let answer = tokio::select! {
             biased;
             answer = self.endpoint.request(session, outgoing, &limits) => answer,
-            () = lifecycle.closing() => Err(Failure::Fault(closed())),
+            () = lifecycle.closing() => Err(PostError::Fault(closed())),
         };
         in_flight.answered =
-            !matches!(&answer, Err(Failure::Fault(f)) if f.http_status.is_none() && !f.uncounted);
+            !matches!(&answer, Err(PostError::Fault(f)) if f.http_status.is_none() && !f.uncounted);
         answer.map_err(|failure| note_failure(lifecycle, session, failure))
     }
 }
@@ -375,7 +375,7 @@ impl HttpTransport {
         lifecycle: &SessionLifecycle,
         session: &Arc<HttpSession>,
         limits: &Limits,
-    ) -> Result<(), Unanswered> {
+    ) -> Result<(), RequestError> {
         let id = session.next_id();
         let outgoing = Outgoing::plain(Some(id), "ping", encode::request(id, "ping", b"{}"));
         let limits = Limits { total: limits.total.min(DOUBT_LIMIT), ..*limits };
@@ -385,15 +385,15 @@ impl HttpTransport {
             Err(failure) => failure,
         };
         match failure {
-            Failure::SessionLost | Failure::SessionLostHalfway => {}
-            Failure::Fault(fault) if fault.sent && tells_of_session(&fault) => {}
+            PostError::SessionLost | PostError::SessionLostHalfway => {}
+            PostError::Fault(fault) if fault.sent && tells_of_session(&fault) => {}
             // It cannot be asked now, and what comes of the request will be told.
-            Failure::Unauthorized(_) | Failure::Fault(_) => {
+            PostError::Unauthorized(_) | PostError::Fault(_) => {
                 session.doubt();
                 return Ok(());
             }
         }
-        Err(note_failure(lifecycle, session, Failure::SessionLost))
+        Err(note_failure(lifecycle, session, PostError::SessionLost))
     }
 }
 
@@ -407,7 +407,11 @@ fn tells_of_session(fault: &CallFault) -> bool {
 }
 
 /// Ends the session when its stream of 2024-11-05 does, and the stream when the session does: its last handle is dropped here.
-async fn watch(ended: impl Future<Output = End>, session: Arc<HttpSession>, lifecycle: SessionLifecycle) {
+async fn watch(
+    ended: impl Future<Output = ConnectionEnd>,
+    session: Arc<HttpSession>,
+    lifecycle: SessionLifecycle,
+) {
     tokio::select! {
         end = ended => {
             session.end(end);
@@ -451,23 +455,27 @@ async fn settle(endpoint: Arc<Endpoint>, session: Arc<HttpSession>, lifecycle: S
 }
 
 /// A failure that ends the session ends it for everybody.
-fn note_failure(lifecycle: &SessionLifecycle, session: &Arc<HttpSession>, failure: Failure) -> Unanswered {
+fn note_failure(
+    lifecycle: &SessionLifecycle,
+    session: &Arc<HttpSession>,
+    failure: PostError,
+) -> RequestError {
     let unanswered = match failure {
-        Failure::SessionLost => Unanswered::Forgotten(session.lost()),
-        Failure::SessionLostHalfway => Unanswered::Fault(
+        PostError::SessionLost => RequestError::Forgotten(session.lost()),
+        PostError::SessionLostHalfway => RequestError::Fault(
             session
                 .lost()
                 .with_hint("The server forgot the session while it answered: the call may have run."),
         ),
-        Failure::Unauthorized(fault) => {
-            session.end(End { fault: fault.clone(), kind: EndKind::Crash });
-            Unanswered::Fault(fault)
+        PostError::Unauthorized(fault) => {
+            session.end(ConnectionEnd { fault: fault.clone(), kind: EndKind::Crash });
+            RequestError::Fault(fault)
         }
-        Failure::Fault(fault) => {
+        PostError::Fault(fault) => {
             if fault.reason == FaultReason::UpstreamUnavailable {
                 session.doubt();
             }
-            return Unanswered::Fault(fault);
+            return RequestError::Fault(fault);
         }
     };
     lifecycle.note_end(session);
@@ -475,26 +483,26 @@ fn note_failure(lifecycle: &SessionLifecycle, session: &Arc<HttpSession>, failur
 }
 
 /// Why a request has no answer.
-enum Unanswered {
+enum RequestError {
     /// The server has forgotten its session and has not run it.
     Forgotten(CallFault),
     /// Everything else.
     Fault(CallFault),
 }
 
-impl From<CallFault> for Unanswered {
+impl From<CallFault> for RequestError {
     fn from(fault: CallFault) -> Self {
         Self::Fault(fault)
     }
 }
 
-impl From<Unanswered> for CallFault {
-    fn from(unanswered: Unanswered) -> Self {
+impl From<RequestError> for CallFault {
+    fn from(unanswered: RequestError) -> Self {
         match unanswered {
-            Unanswered::Forgotten(fault) => {
+            RequestError::Forgotten(fault) => {
                 fault.with_hint("The server forgot two sessions, one after the other: the call has not run.")
             }
-            Unanswered::Fault(fault) => fault,
+            RequestError::Fault(fault) => fault,
         }
     }
 }

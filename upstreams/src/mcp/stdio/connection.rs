@@ -18,9 +18,9 @@ use super::super::inbound::Inbound;
 use super::super::mended;
 use super::super::result::RawResult;
 use super::outbox::{Flushed, Outbox};
-use super::tasks::Refused;
+use super::tasks::DropReason;
 use crate::child::StderrRing;
-use crate::upstream::lifecycle::{Connection, End, EndKind};
+use crate::upstream::lifecycle::{ConnectionEnd, EndKind, TransportConnection};
 use crate::upstream::{CallFault, CallLimits, FaultReason, Stopwatch, no_memory};
 use ptc_base::time::{self, Instant};
 
@@ -51,7 +51,7 @@ pub(crate) struct StdioConnection {
     /// The pipe to the child broke.
     pub(super) broken: Notify,
     /// How the supervisor is asked to end the child.
-    pub(super) stop: watch::Sender<Stop>,
+    pub(super) stop: watch::Sender<ChildStop>,
     /// Whether the child is gone.
     pub(super) gone: watch::Sender<bool>,
     pub(super) stderr: StderrRing,
@@ -59,7 +59,7 @@ pub(crate) struct StdioConnection {
 
 /// How the child is to be ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ChildStop {
     /// Not at all.
     No,
     /// Standard input is closed; signals follow after each grace.
@@ -72,7 +72,7 @@ struct PipeState {
     outbox: Outbox,
     stdin: Option<pipe::Sender>,
     writer: Option<Waker>,
-    end: Option<End>,
+    end: Option<ConnectionEnd>,
     /// The beginning of the latest text on the child's standard output that was no message, and when it came.
     noise: (Option<Instant>, Vec<u8>),
 }
@@ -98,8 +98,8 @@ pub(super) enum PipeReply {
     Error(Bytes),
 }
 
-impl Connection for StdioConnection {
-    fn ended(&self) -> Option<End> {
+impl TransportConnection for StdioConnection {
+    fn ended(&self) -> Option<ConnectionEnd> {
         self.lock().end.clone()
     }
 
@@ -120,7 +120,7 @@ impl StdioConnection {
             modern: AtomicBool::new(false),
             leaves_out_tools: AtomicBool::new(false),
             broken: Notify::new(),
-            stop: watch::Sender::new(Stop::No),
+            stop: watch::Sender::new(ChildStop::No),
             gone: watch::Sender::new(false),
             stderr: StderrRing::new(STDERR_KEPT),
         }
@@ -257,7 +257,7 @@ impl StdioConnection {
     }
 
     /// Fails the request `id`, or if that is `None` the oldest one, because its answer of `bytes` was dropped.
-    pub(super) fn fail_dropped(&self, id: Option<u64>, bytes: u64, why: Refused) -> bool {
+    pub(super) fn fail_dropped(&self, id: Option<u64>, bytes: u64, why: DropReason) -> bool {
         let target = {
             let state = self.lock();
             let waiting = state.pending.iter().filter(|(_, p)| p.answer.is_none());
@@ -269,8 +269,8 @@ impl StdioConnection {
         };
         let Some((id, max_bytes)) = target else { return false };
         let fault = match why {
-            Refused::TooLong => too_large(max_bytes, bytes),
-            Refused::NoMemory => no_memory(bytes),
+            DropReason::TooLong => too_large(max_bytes, bytes),
+            DropReason::NoMemory => no_memory(bytes),
         };
         self.complete(id, 0, Err(fault))
     }
@@ -316,7 +316,7 @@ impl StdioConnection {
     }
 
     /// Closes the child's standard input and fails the requests in flight. The first end counts.
-    pub(super) fn close(&self, mut end: End) {
+    pub(super) fn close(&self, mut end: ConnectionEnd) {
         let mut state = self.lock();
         if state.end.is_some() {
             return;
@@ -338,7 +338,7 @@ impl StdioConnection {
 
     /// Asks the supervisor to end the child: standard input closed, a grace for each further step.
     pub(super) fn stop(&self, grace: Duration) {
-        self.stop.send_replace(Stop::After(grace));
+        self.stop.send_replace(ChildStop::After(grace));
     }
 
     /// Resolves when the child is gone.

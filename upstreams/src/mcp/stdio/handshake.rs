@@ -16,7 +16,7 @@ use super::connection::{PipeReply, StdioConnection};
 use super::tasks;
 use crate::child::{ChildProcess, ChildSpec};
 use crate::config::{Protocol, StdioConfig};
-use crate::upstream::lifecycle::{Connection as _, Lifecycle, Started, closed};
+use crate::upstream::lifecycle::{Lifecycle, Started, TransportConnection as _, closed};
 use crate::upstream::{CallFault, CallLimits, ToolInfo};
 use ptc_base::memory::MemoryBudget;
 

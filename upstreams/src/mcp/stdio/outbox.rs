@@ -14,7 +14,7 @@ const MAX_CONTROL: usize = 256 * 1024;
 /// Lines in the order of their writing. Requests carry their id, so that one that is cancelled in time is never sent.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    queue: VecDeque<Line>,
+    queue: VecDeque<OutboxLine>,
     control_bytes: usize,
     /// The write under way and how much of it is done.
     batch: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Outbox {
 }
 
 #[derive(Debug)]
-struct Line {
+struct OutboxLine {
     request: Option<u64>,
     bytes: Vec<u8>,
 }
@@ -48,7 +48,7 @@ impl Outbox {
     /// Adds a request, without its newline.
     pub(super) fn request(&mut self, id: u64, mut line: Vec<u8>) {
         line.push(b'\n');
-        self.queue.push_back(Line { request: Some(id), bytes: line });
+        self.queue.push_back(OutboxLine { request: Some(id), bytes: line });
     }
 
     /// Adds a notification or reply, without its newline.
@@ -58,7 +58,7 @@ impl Outbox {
         }
         line.push(b'\n');
         self.control_bytes += line.len();
-        self.queue.push_back(Line { request: None, bytes: line });
+        self.queue.push_back(OutboxLine { request: None, bytes: line });
     }
 
     /// Writes as much as the pipe takes. Requests that are no longer `wanted` are left out; `started` hears of each

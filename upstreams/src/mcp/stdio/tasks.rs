@@ -13,13 +13,13 @@ use tokio::task::JoinHandle;
 
 use super::super::elicit::Link;
 use super::super::inbound::InboundReply;
-use super::super::mended::{Nesting, Piece, complaint, pieces};
+use super::super::mended::{Nesting, RepairedText, complaint, pieces};
 use super::super::protocol;
 use super::super::result::RawResult;
-use super::connection::{PipeReply, StdioConnection, Stop};
+use super::connection::{ChildStop, PipeReply, StdioConnection};
 use crate::child::{ChildProcess, Exit};
 use crate::upstream::CallFault;
-use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
+use crate::upstream::lifecycle::{ConnectionEnd, EndKind, Lifecycle, closed};
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_base::pace::{Pace, apart};
 use ptc_base::time::{self, timeout};
@@ -61,10 +61,10 @@ async fn read(
     let mut lines = LineBuffer::default();
     // A reply is charged to its program when it is whole; until then it counts in what the process may take.
     let reservation = memory.map(MemoryReservation::new);
-    let mut oversized = Oversized { settled: false, may_be_reply: false, why: Refused::TooLong };
+    let mut oversized = Oversized { settled: false, may_be_reply: false, why: DropReason::TooLong };
     let mut pace = Pace::default();
     // A message that goes on on the next line, as pretty-printed ones do; and bytes without an end that were looked at.
-    let (mut begun, mut looked_at): (Option<Begun>, usize) = (None, 0);
+    let (mut begun, mut looked_at): (Option<PartialMessage>, usize) = (None, 0);
     loop {
         let is_amid = begun.is_some() || lines.unread() > looked_at;
         let reading = pace.wait(stdout.read_buf(lines.space()));
@@ -100,7 +100,7 @@ async fn read(
                     let length = line.len() + before.as_ref().map_or(0, |before| before.text.len());
                     begun = apart(length, move || dispatch(&connection, &lifecycle, &line, before)).await;
                 }
-                Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
+                Frame::Overflow { head } => oversized.begin(&connection, &head, DropReason::TooLong),
                 Frame::OverflowEnd { tail, bytes, id } => oversized.end(&connection, id, &tail, bytes),
             }
             pace.worked(unread - lines.unread()).await;
@@ -111,7 +111,7 @@ async fn read(
         let kept = lines.unread() + begun.as_ref().map_or(0, |begun| begun.text.len());
         if reservation.as_ref().is_some_and(|reservation| !reservation.resize(kept as u64)) {
             begun = None;
-            oversized.begin(&connection, &lines.give_up(), Refused::NoMemory);
+            oversized.begin(&connection, &lines.give_up(), DropReason::NoMemory);
             let fits = reservation.as_ref().is_none_or(|reservation| reservation.resize(0));
             debug_assert!(fits, "a reservation shrinks");
         }
@@ -120,7 +120,7 @@ async fn read(
 
 /// Why a line is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum DropReason {
     /// It is longer than any reply may be that is waited for.
     TooLong,
     /// The process may not take as much memory.
@@ -132,17 +132,17 @@ pub(super) enum Refused {
 struct Oversized {
     settled: bool,
     may_be_reply: bool,
-    why: Refused,
+    why: DropReason,
 }
 
 impl Oversized {
-    fn begin(&mut self, connection: &StdioConnection, head: &[u8], why: Refused) {
+    fn begin(&mut self, connection: &StdioConnection, head: &[u8], why: DropReason) {
         let upstream = &*connection.name;
         match why {
-            Refused::TooLong => {
+            DropReason::TooLong => {
                 tracing::warn!(upstream, cap = connection.line_cap(), "upstream_line_too_long: dropped");
             }
-            Refused::NoMemory => tracing::warn!(upstream, "upstream_line_without_memory: dropped"),
+            DropReason::NoMemory => tracing::warn!(upstream, "upstream_line_without_memory: dropped"),
         }
         let id = id_of_head(head);
         self.may_be_reply = begins_reply(head);
@@ -187,12 +187,12 @@ fn says_something(message: &Message<'_>) -> bool {
 }
 
 /// A message that continues on the next line.
-struct Begun {
+struct PartialMessage {
     text: BytesMut,
     nesting: Nesting,
 }
 
-impl Begun {
+impl PartialMessage {
     fn new(text: &[u8]) -> Self {
         let mut nesting = Nesting::default();
         nesting.feed(text);
@@ -205,7 +205,7 @@ impl Begun {
         connection: &Arc<StdioConnection>,
         lifecycle: &Lifecycle<StdioConnection>,
         line: &[u8],
-    ) -> Option<Begun> {
+    ) -> Option<PartialMessage> {
         self.text.extend_from_slice(b"\n");
         self.text.extend_from_slice(line);
         self.nesting.feed(line);
@@ -243,8 +243,8 @@ fn dispatch(
     connection: &Arc<StdioConnection>,
     lifecycle: &Lifecycle<StdioConnection>,
     line: &bytes::Bytes,
-    begun: Option<Begun>,
-) -> Option<Begun> {
+    begun: Option<PartialMessage>,
+) -> Option<PartialMessage> {
     let Ok(messages) = parse(line, MAX_BATCH) else {
         return match begun {
             Some(begun) => begun.and(connection, lifecycle, line),
@@ -270,23 +270,23 @@ fn take_pieces(
     connection: &Arc<StdioConnection>,
     lifecycle: &Lifecycle<StdioConnection>,
     text: &bytes::Bytes,
-) -> Option<Begun> {
+) -> Option<PartialMessage> {
     for piece in pieces(text) {
         match piece {
-            Piece::Json(json, note) => match parse(&json, MAX_BATCH) {
+            RepairedText::Json(json, note) => match parse(&json, MAX_BATCH) {
                 Ok(messages) => messages
                     .iter()
                     .for_each(|message| dispatch_one(connection, lifecycle, &json, message, note)),
                 Err(_) if answer_of_bad_text(connection, &json) => {}
                 Err(_) => connection.note_noise(&json),
             },
-            Piece::Unfinished(text) => return Some(Begun::new(&text)),
-            Piece::Broken { text, at } => {
+            RepairedText::Unfinished(text) => return Some(PartialMessage::new(&text)),
+            RepairedText::Broken { text, at } => {
                 if !fail_broken(connection, &text, at) {
                     connection.note_noise(&text);
                 }
             }
-            Piece::Noise(text) => connection.note_noise(&text),
+            RepairedText::Noise(text) => connection.note_noise(&text),
         }
     }
     None
@@ -438,9 +438,9 @@ async fn supervise(
 ) {
     let mut stop = connection.stop.subscribe();
     let asked = async {
-        match stop.wait_for(|stop| *stop != Stop::No).await.as_deref() {
-            Ok(Stop::After(grace)) => *grace,
-            Ok(Stop::No) | Err(_) => Duration::ZERO,
+        match stop.wait_for(|stop| *stop != ChildStop::No).await.as_deref() {
+            Ok(ChildStop::After(grace)) => *grace,
+            Ok(ChildStop::No) | Err(_) => Duration::ZERO,
         }
     };
     let mut grace = None;
@@ -467,13 +467,13 @@ async fn supervise(
                 None => "mcp_stdio process exited".to_owned(),
             });
             let kind = if exit.is_some_and(Exit::is_clean) { EndKind::Clean } else { EndKind::Crash };
-            End { fault: with_stderr(fault, &connection), kind }
+            ConnectionEnd { fault: with_stderr(fault, &connection), kind }
         }
-        (None, Some(_)) => End { fault: closed(), kind: EndKind::Clean },
+        (None, Some(_)) => ConnectionEnd { fault: closed(), kind: EndKind::Clean },
         (None, None) => {
             tracing::warn!(upstream, "upstream_closed_its_pipes: ending it");
             let fault = CallFault::unavailable("mcp_stdio process closed its pipes");
-            End { fault: with_stderr(fault, &connection), kind: EndKind::Crash }
+            ConnectionEnd { fault: with_stderr(fault, &connection), kind: EndKind::Crash }
         }
     };
     connection.close(end);

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 
 use super::folder::{self, io_error};
 use super::{
-    AuthStore, Guard, Listed, Protection, RecordKey, RecordKind, RecordText, SealingKeys, StoreError,
+    AuthStore, Guard, Protection, RecordKey, RecordKind, RecordSummary, RecordText, SealingKeys, StoreError,
     envelope,
 };
 use ptc_base::time;
@@ -56,7 +56,7 @@ impl FileStore {
         folder::replace(&self.folder, &file_name(key), &bytes)
     }
 
-    fn list_now(&self, kind: RecordKind) -> Result<Vec<Listed>, StoreError> {
+    fn list_now(&self, kind: RecordKind) -> Result<Vec<RecordSummary>, StoreError> {
         let mut listed = Vec::new();
         for path in self.files(kind)? {
             let Some(bytes) = folder::read(&path)? else { continue };
@@ -64,7 +64,7 @@ impl FileStore {
             // A file that was renamed is not that of its key.
             if path == self.path(&key) {
                 let text = envelope::decode(&bytes, &key, self.keys.as_ref(), || path.display().to_string());
-                listed.push(Listed { key, text });
+                listed.push(RecordSummary { key, text });
             }
         }
         Ok(listed)
@@ -178,7 +178,7 @@ impl AuthStore for FileStore {
         .boxed()
     }
 
-    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {
+    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<RecordSummary>, StoreError>> {
         if kind == RecordKind::Pending {
             return std::future::ready(Ok(Vec::new())).boxed();
         }

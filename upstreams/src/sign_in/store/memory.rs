@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::{AuthStore, Guard, Listed, Protection, RecordKey, RecordKind, RecordText, StoreError};
+use super::{AuthStore, Guard, Protection, RecordKey, RecordKind, RecordSummary, RecordText, StoreError};
 use ptc_base::time;
 
 /// How long a lock is waited for.
@@ -79,11 +79,11 @@ impl AuthStore for MemoryStore {
         .boxed()
     }
 
-    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {
+    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<RecordSummary>, StoreError>> {
         let slots = self.slots();
         let of_kind = slots.iter().filter(|(key, _)| key.kind() == kind && kind != RecordKind::Pending);
         let listed = of_kind.filter_map(|(key, slot)| {
-            slot.text.clone().map(|text| Listed { key: key.clone(), text: Ok(text) })
+            slot.text.clone().map(|text| RecordSummary { key: key.clone(), text: Ok(text) })
         });
         std::future::ready(Ok(listed.collect())).boxed()
     }

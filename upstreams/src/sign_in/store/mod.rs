@@ -119,7 +119,7 @@ impl RecordKey {
 pub type RecordText = Zeroizing<String>;
 
 /// A record of a listing.
-pub struct Listed {
+pub struct RecordSummary {
     /// Its key.
     pub key: RecordKey,
     /// Its text, or why it cannot be read.
@@ -127,9 +127,9 @@ pub struct Listed {
 }
 
 /// The text is secret.
-impl fmt::Debug for Listed {
+impl fmt::Debug for RecordSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Listed").field(&self.key).field(&self.text.as_ref().err()).finish()
+        f.debug_tuple("RecordSummary").field(&self.key).field(&self.text.as_ref().err()).finish()
     }
 }
 
@@ -253,7 +253,7 @@ pub trait AuthStore: Send + Sync {
     ///
     /// # Errors
     /// The store cannot be read at all; a record that cannot be is listed with its own error.
-    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>>;
+    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<RecordSummary>, StoreError>>;
 
     /// How records lie in it.
     fn protection(&self) -> Protection;

@@ -8,7 +8,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::task::AbortHandle;
 
-use super::{AuthStore, Guard, Listed, Protection, RecordKey, RecordKind, RecordText, StoreError, envelope};
+use super::{
+    AuthStore, Guard, Protection, RecordKey, RecordKind, RecordSummary, RecordText, StoreError, envelope,
+};
 use ptc_base::time;
 use ptc_state::{Claim, Claimed, Commit, End, Key, Kind, Owner, StateError, StateStore, Versioned, Write};
 
@@ -40,7 +42,7 @@ impl std::fmt::Debug for SharedStore {
 }
 
 /// A lock that is held.
-struct Held {
+struct LockLease {
     state: Arc<dyn StateStore>,
     key: Key,
     fence: u64,
@@ -50,7 +52,7 @@ struct Held {
     runtime: tokio::runtime::Handle,
 }
 
-impl Drop for Held {
+impl Drop for LockLease {
     fn drop(&mut self) {
         self.renewal.abort();
         let (state, key, fence) = (self.state.clone(), self.key.clone(), self.fence);
@@ -93,7 +95,7 @@ impl SharedStore {
                 }
             })
         };
-        let held = Held {
+        let held = LockLease {
             state: self.state.clone(),
             key: place,
             fence: found.fence,
@@ -109,7 +111,7 @@ impl SharedStore {
     }
 
     async fn write_held(&self, guard: &Guard, text: Option<&str>) -> Result<(), StoreError> {
-        let held = guard.held::<Held>().ok_or(StoreError::OtherLock)?;
+        let held = guard.held::<LockLease>().ok_or(StoreError::OtherLock)?;
         let version = *held.version.lock();
         let write = match text {
             None if version == 0 => return Ok(()),
@@ -130,7 +132,7 @@ impl SharedStore {
         Ok(())
     }
 
-    async fn list_kind(&self, kind: RecordKind) -> Result<Vec<Listed>, StoreError> {
+    async fn list_kind(&self, kind: RecordKind) -> Result<Vec<RecordSummary>, StoreError> {
         let all = self.state.list(None, Kind::SignIn).await.map_err(|error| failed(&error))?;
         let prefix = format!("{}-", kind.as_str());
         let mut listed = Vec::new();
@@ -145,7 +147,7 @@ impl SharedStore {
                 continue;
             };
             let text = envelope::decode(&found, &key, None, || key.name());
-            listed.push(Listed { key, text });
+            listed.push(RecordSummary { key, text });
         }
         Ok(listed)
     }
@@ -195,7 +197,7 @@ impl AuthStore for SharedStore {
         self.write_held(guard, None).boxed()
     }
 
-    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {
+    fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<RecordSummary>, StoreError>> {
         async move { if kind == RecordKind::Pending { Ok(Vec::new()) } else { self.list_kind(kind).await } }
             .boxed()
     }
@@ -272,7 +274,7 @@ mod tests {
         let key = RecordKey::pending("state");
         let guard = one.lock(&key).await.unwrap();
         // The lease ends as if its process had stood still.
-        let held = guard.held::<Held>().unwrap();
+        let held = guard.held::<LockLease>().unwrap();
         one.state.renew(&held.key, held.fence, Duration::ZERO).await.unwrap();
         let later = other.lock(&key).await.unwrap();
         other.write(&later, r#"{"of":"other"}"#).await.unwrap();

@@ -5,12 +5,12 @@ use super::attempt::{Attempt, CalledTool};
 use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
 use super::input::Exchange;
-use super::input_progress::Progress;
+use super::input_progress::InputProgress;
 use super::present::renewed;
 use super::program_fault::raise;
 use super::rate::{MOST_TRIES, wait_before};
 use super::runtime::Aggregator;
-use super::sign_in::{SignIns, Wanted as Asked};
+use super::sign_in::{RepeatableRequest as Asked, SignIns};
 use super::usage::{cap_exhausted, give_back, give_back_uncounted, take_call};
 use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use ptc_base::memory::ReplyCharge;
@@ -90,7 +90,7 @@ pub(super) async fn answer(
         attempt.takes(&arguments).await;
         described = checked.tool;
     }
-    let mut before = match before.map(|before| Progress::read(&before)) {
+    let mut before = match before.map(|before| InputProgress::read(&before)) {
         Some(None) => {
             let text = "what was known of the call when its program waited cannot be read";
             return attempt.failed(&arguments, Some(began), CallFault::upstream_error(text));

@@ -1,7 +1,7 @@
 //! Starting an upstream for a call (upstreams.md 6.2).
 
 use super::runtime::Aggregator;
-use super::usage::Usage;
+use super::usage::ProgramUsage;
 use ptc_base::time::timeout_at;
 use ptc_engine::RunContext;
 use ptc_upstreams::upstream::CallFault;
@@ -15,7 +15,7 @@ pub(super) struct NotStarted {
 
 /// Starts a cold upstream, unless that has failed in this program already.
 pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &str) -> Result<(), NotStarted> {
-    let usage = Usage::of(run);
+    let usage = ProgramUsage::of(run);
     if let Some(fault) = usage.failed_start(server) {
         return Err(NotStarted { fault: CallFault::unavailable(fault).never_sent(), tried: false });
     }

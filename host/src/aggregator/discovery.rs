@@ -6,8 +6,8 @@ use super::present::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::seen::SeenTool;
-use super::usage::{Usage, take_discovery};
-use crate::catalog::{Answer, DiscoveryFault, Needs, Query, WorldFault};
+use super::usage::{ProgramUsage, take_discovery};
+use crate::catalog::{DiscoveryAnswer, DiscoveryFault, Needs, Query, WorldFault};
 use futures_util::future::join_all;
 use ptc_base::time;
 use ptc_engine::{CatalogOp, RunContext};
@@ -51,7 +51,7 @@ async fn found(
     aggregator: &Arc<Aggregator>,
     run: &Rc<RunContext>,
     query: &Query,
-) -> Result<Answer, DiscoveryFault> {
+) -> Result<DiscoveryAnswer, DiscoveryFault> {
     if !take_discovery(run, aggregator.limits.max_discoveries) {
         return Err(DiscoveryFault::World(WorldFault::CapExhausted));
     }
@@ -63,7 +63,7 @@ async fn found(
     };
     let cold = cold.into_iter().filter(|name| catalog.server(name).is_some_and(|server| !server.loaded));
     let loads = cold.map(|name| async move {
-        if Usage::of(run).failed_start(&name).is_some() {
+        if ProgramUsage::of(run).failed_start(&name).is_some() {
             return;
         }
         let loaded =
@@ -71,7 +71,7 @@ async fn found(
         if let Ok(Err(fault)) = loaded
             && !fault.uncounted
         {
-            Usage::of(run).note_failed_start(&name, fault.message);
+            ProgramUsage::of(run).note_failed_start(&name, fault.message);
         }
     });
     join_all(loads).await;
@@ -82,7 +82,12 @@ async fn found(
 }
 
 /// The text of `doc`, with the shape of the first answer that this principal got from a tool that describes none.
-fn with_seen_shape(aggregator: &Aggregator, run: &RunContext, query: &Query, answer: Answer) -> Answer {
+fn with_seen_shape(
+    aggregator: &Aggregator,
+    run: &RunContext,
+    query: &Query,
+    answer: DiscoveryAnswer,
+) -> DiscoveryAnswer {
     let (Query::Doc(asked), Value::String(text), Some(seen)) = (query, &answer.value, &aggregator.seen)
     else {
         return answer;
@@ -94,7 +99,7 @@ fn with_seen_shape(aggregator: &Aggregator, run: &RunContext, query: &Query, ans
     let told = Value::from(format!("{text}\nSeen in its first answer: {shape}"));
     // The limit of bytes is for all of it; what was seen is worth less than what is described.
     if told.to_string().len() <= aggregator.limits.max_discovery_bytes {
-        Answer { value: told, ..answer }
+        DiscoveryAnswer { value: told, ..answer }
     } else {
         answer
     }

@@ -1,6 +1,6 @@
 //! Calls whose upstream requires input of people or a model before it answers (waiting.md 3.2).
 
-use super::input_progress::{Progress, Wanted};
+use super::input_progress::{InputProgress, ResendCause};
 use super::runtime::Aggregator;
 use futures_util::FutureExt as _;
 use ptc_base::time;
@@ -46,7 +46,7 @@ pub(super) struct Exchange<'a> {
 
 impl Exchange<'_> {
     /// The answer to the call. `before`: the progress that it had made when its program left another process.
-    pub(super) async fn answer(&self, before: Option<Progress>) -> Result<CallReply, CallFault> {
+    pub(super) async fn answer(&self, before: Option<InputProgress>) -> Result<CallReply, CallFault> {
         let first = match before {
             // In a box, as most calls are answered at once.
             Some(progress) => Box::pin(self.go_on(progress)).await,
@@ -142,13 +142,13 @@ impl Exchange<'_> {
                 }
                 Some(Unfinished::Input(input)) => {
                     rounds += 1;
-                    Progress { rounds, visits, wanted: Wanted::Input(self.askable(input)?) }
+                    InputProgress { rounds, visits, wanted: ResendCause::Input(self.askable(input)?) }
                 }
                 Some(Unfinished::Pages(pages)) => {
                     visits += 1;
                     match pages.into_iter().collect::<Result<Vec<_>, NotAskable>>() {
                         Ok(pages) if visits <= MOST_VISITS => {
-                            Progress { rounds, visits, wanted: Wanted::Pages(pages) }
+                            InputProgress { rounds, visits, wanted: ResendCause::Pages(pages) }
                         }
                         Ok(_) => return Err(fault),
                         Err(why) => {
@@ -185,34 +185,34 @@ impl Exchange<'_> {
     }
 
     /// Obtains the required input, and sends the call again with the answers.
-    async fn go_on(&self, progress: Progress) -> Result<CallReply, CallFault> {
+    async fn go_on(&self, progress: InputProgress) -> Result<CallReply, CallFault> {
         if progress.rounds > MOST_ROUNDS {
             let text = format!("the upstream asked for input more than {MOST_ROUNDS} times");
             return Err(CallFault::upstream_error(text));
         }
         match &progress.wanted {
-            Wanted::Input(input) if input.requests.is_empty() => {
+            ResendCause::Input(input) if input.requests.is_empty() => {
                 time::sleep(NOTHING_ASKED).await;
                 let state = input.state.as_ref().map(|state| state.get());
                 self.send(Again { responses: None, state }).await
             }
-            Wanted::Input(input) => {
+            ResendCause::Input(input) => {
                 let responses = self.responses(&progress, input).await?;
                 let state = input.state.as_ref().map(|state| state.get());
                 self.send(Again { responses: Some(&responses), state }).await
             }
-            Wanted::Pages(pages) => {
+            ResendCause::Pages(pages) => {
                 self.visited(&progress, pages).await?;
                 self.send(Again::default()).await
             }
-            Wanted::Task(task, input) => self.followed(task.clone(), Some(input.clone())).await,
+            ResendCause::Task(task, input) => self.followed(task.clone(), Some(input.clone())).await,
         }
     }
 
     /// The answers by the upstream's keys: the text of a JSON object.
     pub(super) async fn responses(
         &self,
-        progress: &Progress,
+        progress: &InputProgress,
         input: &InputRequired,
     ) -> Result<String, CallFault> {
         let mut questions = Vec::new();
@@ -271,7 +271,7 @@ impl Exchange<'_> {
     ///
     /// # Errors
     /// A person declined, or there is no way to ask.
-    async fn visited(&self, progress: &Progress, pages: &[Elicitation]) -> Result<(), CallFault> {
+    async fn visited(&self, progress: &InputProgress, pages: &[Elicitation]) -> Result<(), CallFault> {
         let questions = pages.iter().map(|page| self.question(page, "", progress.visits));
         let questions = questions.collect::<Result<Vec<_>, String>>().map_err(CallFault::upstream_error)?;
         pages.iter().zip(&questions).for_each(|(page, question)| self.sends_to(page, question, true));
@@ -293,7 +293,11 @@ impl Exchange<'_> {
     }
 
     /// Asks several questions at once, in a way that lets another process resume the call.
-    async fn asked(&self, questions: &[Question], progress: &Progress) -> Result<Vec<Answer>, CallFault> {
+    async fn asked(
+        &self,
+        questions: &[Question],
+        progress: &InputProgress,
+    ) -> Result<Vec<Answer>, CallFault> {
         let keep = Keep::upstream(self.request, Some(progress.to_bytes()));
         let answered = self.desk.ask(questions.to_vec(), keep).await;
         answered.into_iter().map(|answered| answered.map_err(CallFault::unanswered)).collect()

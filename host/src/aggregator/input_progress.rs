@@ -6,17 +6,17 @@ use ptc_upstreams::upstream::{
 use serde_json::value::RawValue;
 
 /// The progress of a call.
-pub(super) struct Progress {
+pub(super) struct InputProgress {
     /// How often it has been sent again with answers, this time included.
     pub(super) rounds: u32,
     /// How often pages had to be visited, this time included.
     pub(super) visits: u32,
     /// The input or the pages that it waits for.
-    pub(super) wanted: Wanted,
+    pub(super) wanted: ResendCause,
 }
 
 /// The cause that a call waits for before it is sent again.
-pub(super) enum Wanted {
+pub(super) enum ResendCause {
     /// Answers, which go with it.
     Input(InputRequired),
     /// Visits to pages.
@@ -26,7 +26,7 @@ pub(super) enum Wanted {
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Written<'a> {
+struct SavedProgress<'a> {
     rounds: u32,
     visits: u32,
     #[serde(borrow)]
@@ -43,17 +43,17 @@ struct Written<'a> {
     pages: Option<Vec<&'a RawValue>>,
 }
 
-impl Progress {
+impl InputProgress {
     /// As bytes, for [`read`](Self::read).
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let raw = |elicitation: &Elicitation| RawValue::from_string(elicitation.params().to_owned()).ok();
         let (state, requests, pages);
         let task = match &self.wanted {
-            Wanted::Task(task, _) => Some((String::from(&*task.id), task.poll_interval_ms)),
-            Wanted::Input(_) | Wanted::Pages(_) => None,
+            ResendCause::Task(task, _) => Some((String::from(&*task.id), task.poll_interval_ms)),
+            ResendCause::Input(_) | ResendCause::Pages(_) => None,
         };
         let written = match &self.wanted {
-            Wanted::Input(input) | Wanted::Task(_, input) => {
+            ResendCause::Input(input) | ResendCause::Task(_, input) => {
                 state = input.state.as_deref();
                 let params = |request: &InputRequest| match request {
                     InputRequest::Elicit(elicitation) => raw(elicitation),
@@ -72,7 +72,7 @@ impl Progress {
                     .collect::<Vec<_>>();
                 let requests =
                     requests.iter().map(|(key, params)| (key.clone(), params.as_deref())).collect();
-                Written {
+                SavedProgress {
                     rounds: self.rounds,
                     visits: self.visits,
                     state,
@@ -82,10 +82,10 @@ impl Progress {
                     pages: None,
                 }
             }
-            Wanted::Pages(visited) => {
+            ResendCause::Pages(visited) => {
                 pages = visited.iter().filter_map(raw).collect::<Vec<_>>();
                 let pages = pages.iter().map(|page| &**page).collect();
-                Written {
+                SavedProgress {
                     rounds: self.rounds,
                     visits: self.visits,
                     state: None,
@@ -100,9 +100,9 @@ impl Progress {
     }
 
     /// Reads the output of [`to_bytes`](Self::to_bytes); the bytes are untrusted.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Progress.read")]
-    pub(super) fn read(bytes: &[u8]) -> Option<Progress> {
-        let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
+    #[expect(clippy::disallowed_methods, reason = "entry point: InputProgress.read")]
+    pub(super) fn read(bytes: &[u8]) -> Option<InputProgress> {
+        let written: SavedProgress<'_> = serde_json::from_slice(bytes).ok()?;
         let state = written.state.map(ToOwned::to_owned);
         if state
             .as_ref()
@@ -124,9 +124,9 @@ impl Progress {
                 match written.task {
                     Some((id, _)) if id.is_empty() || id.len() > MAX_TASK_ID => return None,
                     Some((id, poll_interval_ms)) => {
-                        Wanted::Task(TaskAnswer { id: id.into(), poll_interval_ms }, input)
+                        ResendCause::Task(TaskAnswer { id: id.into(), poll_interval_ms }, input)
                     }
-                    None => Wanted::Input(input),
+                    None => ResendCause::Input(input),
                 }
             }
             (None, Some(pages)) if written.task.is_none() => {
@@ -135,11 +135,11 @@ impl Progress {
                 if !pages.iter().all(|page| matches!(page.mode, ElicitationMode::Url(_))) {
                     return None;
                 }
-                Wanted::Pages(pages)
+                ResendCause::Pages(pages)
             }
             _ => return None,
         };
-        Some(Progress { rounds: written.rounds, visits: written.visits, wanted })
+        Some(InputProgress { rounds: written.rounds, visits: written.visits, wanted })
     }
 }
 
@@ -161,10 +161,10 @@ mod tests {
             ("s".into(), InputRequest::of_sampling(SAMPLING)),
         ];
         let input = InputRequired { requests, state: Some(state) };
-        let bytes = Progress { rounds: 3, visits: 1, wanted: Wanted::Input(input) }.to_bytes();
-        let read = Progress::read(&bytes).unwrap();
+        let bytes = InputProgress { rounds: 3, visits: 1, wanted: ResendCause::Input(input) }.to_bytes();
+        let read = InputProgress::read(&bytes).unwrap();
         assert_eq!((read.rounds, read.visits), (3, 1));
-        let Wanted::Input(input) = read.wanted else { panic!() };
+        let ResendCause::Input(input) = read.wanted else { panic!() };
         assert_eq!(input.state.unwrap().get(), r#""\u0061""#);
         assert!(
             matches!(&input.requests[0], (key, InputRequest::Elicit(asked)) if &**key == "z" && asked.params() == FORM)
@@ -175,8 +175,8 @@ mod tests {
         );
         let page = r#"{"mode":"url","message":"m","url":"https://a.example/"}"#;
         let pages = vec![Elicitation::read(page).unwrap()];
-        let bytes = Progress { rounds: 0, visits: 2, wanted: Wanted::Pages(pages) }.to_bytes();
-        let Wanted::Pages(pages) = Progress::read(&bytes).unwrap().wanted else { panic!() };
+        let bytes = InputProgress { rounds: 0, visits: 2, wanted: ResendCause::Pages(pages) }.to_bytes();
+        let ResendCause::Pages(pages) = InputProgress::read(&bytes).unwrap().wanted else { panic!() };
         assert_eq!(pages[0].params(), page);
     }
 
@@ -195,7 +195,7 @@ mod tests {
             r#"{"rounds":1,"visits":0,"pages":[{"message":"m","requestedSchema":{}}]}"#,
             &long,
         ] {
-            assert!(Progress::read(bytes.as_bytes()).is_none(), "{bytes}");
+            assert!(InputProgress::read(bytes.as_bytes()).is_none(), "{bytes}");
         }
     }
 }

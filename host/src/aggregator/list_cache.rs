@@ -69,7 +69,7 @@ fn configured(upstream: &UpstreamConfig) -> UpstreamConfig {
 }
 
 /// The tools of one upstream, and its description of itself.
-pub(super) struct Listed {
+pub(super) struct UpstreamListing {
     pub(super) tools: Arc<[ToolInfo]>,
     pub(super) introduction: Introduction,
     pub(super) roots: Vec<String>,
@@ -117,14 +117,14 @@ impl CachedLists {
     #[expect(clippy::disallowed_methods, reason = "entry point: CachedLists.write")]
     pub(super) fn write<'a>(
         &self,
-        listed: impl Iterator<Item = (&'a str, Listed)>,
+        listed: impl Iterator<Item = (&'a str, UpstreamListing)>,
         redactor: &Redactor,
     ) -> Option<JoinHandle<()>> {
         let mut listed = listed.peekable();
         listed.peek()?;
         let known = read_json(&self.path).filter(Value::is_object);
         let mut servers = known.unwrap_or_else(|| Value::from(ptc_mcp::json::Map::new()));
-        for (name, Listed { tools, introduction, roots }) in listed {
+        for (name, UpstreamListing { tools, introduction, roots }) in listed {
             let tools: Vec<Value> =
                 tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
             let mut server = json!({
@@ -207,7 +207,7 @@ mod tests {
     async fn save(lists: CachedLists, redactor: &Redactor) {
         let told = Introduction { title: "The Title".into(), ..Introduction::default() };
         let (tools, roots) = (tools("opens with s3cret-s3cret"), vec!["/srv/files".to_owned()]);
-        lists.write([("s", Listed { tools, introduction: told, roots })].into_iter(), redactor);
+        lists.write([("s", UpstreamListing { tools, introduction: told, roots })].into_iter(), redactor);
         for _ in 0..1000 {
             if lists.path.exists() {
                 return;
@@ -250,7 +250,7 @@ mod tests {
         let second = serde_json::value::RawValue::from_string(second).unwrap();
         let whole = [tools("first")[0].clone(), ToolInfo { name: "u".into(), json: second }].into();
         let (introduction, roots) = (Introduction::default(), vec!["/srv/files".to_owned()]);
-        let listed = [("s", Listed { tools: whole, introduction, roots })];
+        let listed = [("s", UpstreamListing { tools: whole, introduction, roots })];
         let written = cache.of(&upstreams).write(listed.into_iter(), &redactor);
         written.unwrap().await.unwrap();
         let read = cache.of(&upstreams).read(&upstreams, &redactor);

@@ -37,7 +37,7 @@ mod upkeep;
 mod usage;
 
 pub use audit::{AuditedCall, AuditedSampling, CallAudit};
-pub use features::{Features, Kind as FeatureKind, Listing};
+pub use features::{FeatureKind, Features, Listing};
 pub use list_cache::ListCache;
 pub use notes::{note_on_failures, notes, notes_on_calls};
 pub use options::{AggregatorLimits, AggregatorOptions, SnapshotMode};

@@ -117,7 +117,7 @@ struct Entries<'t> {
 }
 
 /// The first items of a list, and how many there are.
-struct Items<'t> {
+struct ListPreview<'t> {
     first: Vec<&'t RawValue>,
     count: usize,
 }
@@ -148,17 +148,17 @@ fn entries(text: &str) -> Option<Entries<'_>> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "entry point: items()")]
-fn items(text: &str) -> Option<Items<'_>> {
+fn items(text: &str) -> Option<ListPreview<'_>> {
     struct Collect;
     impl<'t> Visitor<'t> for Collect {
-        type Value = Items<'t>;
+        type Value = ListPreview<'t>;
 
         fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
             out.write_str("an array")
         }
 
-        fn visit_seq<A: SeqAccess<'t>>(self, mut seq: A) -> Result<Items<'t>, A::Error> {
-            let mut items = Items { first: Vec::new(), count: 0 };
+        fn visit_seq<A: SeqAccess<'t>>(self, mut seq: A) -> Result<ListPreview<'t>, A::Error> {
+            let mut items = ListPreview { first: Vec::new(), count: 0 };
             while let Some(item) = seq.next_element::<&'t RawValue>()? {
                 items.count += 1;
                 if items.first.len() < ITEMS {

@@ -2,8 +2,8 @@
 //! upstream that has announced a change since, or has died: its next start may list other tools.
 
 use super::cold_start::start;
-use super::runtime::{Aggregator, Member};
-use crate::catalog::{Answer, Catalog, DiscoveryFault, Query, ToolRef, changed_shape};
+use super::runtime::{Aggregator, ConfiguredUpstream};
+use crate::catalog::{Catalog, DiscoveryAnswer, DiscoveryFault, Query, ToolRef, changed_shape};
 use ptc_base::time;
 use ptc_engine::RunContext;
 use ptc_mcp::json::Value;
@@ -34,7 +34,7 @@ pub(super) async fn renewed(
 }
 
 /// Takes an upstream's list, which sends a request only if the upstream has announced a change.
-async fn renew(aggregator: &Aggregator, member: &Member) -> Result<(), CallFault> {
+async fn renew(aggregator: &Aggregator, member: &ConfiguredUpstream) -> Result<(), CallFault> {
     aggregator.take_tools(member, &member.handle.list_tools().await?).await;
     Ok(())
 }
@@ -44,8 +44,8 @@ pub(super) async fn with_changes(
     aggregator: &Aggregator,
     run: &RunContext,
     query: &Query,
-    answer: Result<Answer, DiscoveryFault>,
-) -> Result<Answer, DiscoveryFault> {
+    answer: Result<DiscoveryAnswer, DiscoveryFault>,
+) -> Result<DiscoveryAnswer, DiscoveryFault> {
     let (Query::Doc(asked) | Query::Meta(asked)) = query else { return answer };
     let ToolRef { server, tool } = asked;
     let Some(member) = aggregator.members.get(server) else { return answer };
@@ -74,5 +74,5 @@ pub(super) async fn with_changes(
     };
     let Value::String(text) = &answer.value else { return Ok(answer) };
     let told = Value::from(format!("{text}\nchanged since start: {change}"));
-    Ok(if told.to_string().len() <= max_bytes { Answer { value: told, ..answer } } else { answer })
+    Ok(if told.to_string().len() <= max_bytes { DiscoveryAnswer { value: told, ..answer } } else { answer })
 }

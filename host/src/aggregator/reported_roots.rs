@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ptc_mcp::json::Value;
 
-use super::runtime::Member;
+use super::runtime::ConfiguredUpstream;
 use crate::catalog::ServerEntry;
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;
@@ -20,7 +20,11 @@ const MAX_ROOTS: usize = 8;
 const MAX_ROOT: usize = 256;
 
 /// The server's answer, if it has such a tool that takes no arguments, only reads and needs no approval.
-pub(super) async fn reported_roots(member: &Member, entry: &ServerEntry, redactor: &Redactor) -> Vec<String> {
+pub(super) async fn reported_roots(
+    member: &ConfiguredUpstream,
+    entry: &ServerEntry,
+    redactor: &Redactor,
+) -> Vec<String> {
     let Some(tool) = entry.tool(TELLS).filter(|tool| tool.only_reads() && tool.needs_nothing()) else {
         return Vec::new();
     };

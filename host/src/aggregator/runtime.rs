@@ -1,7 +1,7 @@
 //! The running upstreams of a process, and the catalog that they fill.
 
 use super::audit::CallAudit;
-use super::list_cache::{CachedLists, Listed};
+use super::list_cache::{CachedLists, UpstreamListing};
 use super::options::{AggregatorLimits, SnapshotMode};
 use super::reported_roots::reported_roots;
 use super::sampling::{Sampler, SamplingCounts};
@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// One configured upstream.
-pub(super) struct Member {
+pub(super) struct ConfiguredUpstream {
     pub(super) config: UpstreamConfig,
     pub(super) handle: Arc<dyn Upstream>,
     /// How it is signed in to, if it is.
@@ -39,7 +39,7 @@ pub(super) struct Member {
     pub(super) samplings: SamplingCounts,
 }
 
-impl Member {
+impl ConfiguredUpstream {
     fn taken(&self) -> MutexGuard<'_, Option<Arc<[ToolInfo]>>> {
         self.taken.lock()
     }
@@ -47,7 +47,7 @@ impl Member {
 
 /// All configured upstreams of a process.
 pub struct Aggregator {
-    pub(super) members: BTreeMap<String, Member>,
+    pub(super) members: BTreeMap<String, ConfiguredUpstream>,
     /// The catalog that programs see now.
     pub(super) catalog: RwLock<Catalog>,
     /// The upstreams' current tools: calls are checked against them.
@@ -126,7 +126,10 @@ impl Aggregator {
         let listed = self.members.iter().filter_map(|(name, member)| {
             let taken = member.taken().clone()?;
             let roots = self.present().server(name).map(|server| server.roots.clone()).unwrap_or_default();
-            Some((name.as_str(), Listed { tools: taken, introduction: member.handle.introduction(), roots }))
+            Some((
+                name.as_str(),
+                UpstreamListing { tools: taken, introduction: member.handle.introduction(), roots },
+            ))
         });
         lists.write(listed, &self.redactor)
     }
@@ -186,7 +189,7 @@ impl Aggregator {
     }
 
     /// Shows in the catalog that a sign-in is needed. A later list replaces the entry.
-    fn note_sign_in(&self, member: &Member, fault: Option<&CallFault>) {
+    fn note_sign_in(&self, member: &ConfiguredUpstream, fault: Option<&CallFault>) {
         let needed = fault.is_some_and(|fault| fault.reason == FaultReason::AuthRequired);
         if member.site.is_none() || !needed {
             return;
@@ -223,7 +226,7 @@ impl Aggregator {
         offered.map(|(name, member)| (name.as_str(), &member.samplings))
     }
 
-    async fn load_shared(&self, member: &Member) -> Result<(), CallFault> {
+    async fn load_shared(&self, member: &ConfiguredUpstream) -> Result<(), CallFault> {
         let name = &member.config.name;
         if self.catalog().server(name).is_some_and(|server| server.loaded) {
             return member.handle.ensure_started().await;
@@ -236,7 +239,7 @@ impl Aggregator {
     /// Puts a tool list into the catalog of now, and into that of programs unless it is frozen and has one of this upstream.
     /// A list that has been taken already is not taken again.
     #[expect(clippy::disallowed_methods, reason = "entry point: Aggregator.take_tools")]
-    pub(super) async fn take_tools(&self, member: &Member, tools: &Arc<[ToolInfo]>) {
+    pub(super) async fn take_tools(&self, member: &ConfiguredUpstream, tools: &Arc<[ToolInfo]>) {
         // One list at a time: whoever finds it taken finds it in the catalog.
         let _turn = member.taking.lock().await;
         if member.taken().as_ref().is_some_and(|taken| Arc::ptr_eq(taken, tools)) {

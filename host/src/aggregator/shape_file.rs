@@ -20,11 +20,11 @@ const MAX_ROWS: usize = 4096;
 const MAX_SHAPE: usize = 1024;
 
 /// Server, tool and principal.
-type Key = (String, String, String);
+type ShapeKey = (String, String, String);
 
 /// The shapes of former starts.
 #[derive(Debug, Default)]
-pub(super) struct Former(BTreeMap<Key, (u64, String)>);
+pub(super) struct Former(BTreeMap<ShapeKey, (u64, String)>);
 
 impl Former {
     /// The shape of a tool whose definition is unchanged; none if its answers had nothing in common.
@@ -41,7 +41,7 @@ impl Former {
 /// One shape to keep.
 #[derive(Debug)]
 pub(super) struct ShapeRow {
-    key: Key,
+    key: ShapeKey,
     definition: u64,
     shape: String,
 }

@@ -2,7 +2,7 @@
 
 use ptc_vm::machine::{Feature, FeatureRequest, UpstreamCall};
 
-use super::runtime::{Aggregator, Member};
+use super::runtime::{Aggregator, ConfiguredUpstream};
 use super::usage::{cap_exhausted, give_back, give_back_discovery, take_call, take_discovery};
 use ptc_base::visible::visible_line;
 use ptc_engine::questions::{Action, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
@@ -17,26 +17,26 @@ const MOST_SIGN_INS: u32 = 3;
 
 /// A program's request to an upstream, which another process repeats after a resume.
 #[derive(Clone, Copy)]
-pub(super) enum Wanted<'a> {
+pub(super) enum RepeatableRequest<'a> {
     /// `tool/call`.
     Tool(&'a UpstreamCall),
     /// `resource/…` and `prompt/…`.
     Feature(&'a FeatureRequest),
 }
 
-impl Wanted<'_> {
+impl RepeatableRequest<'_> {
     fn keep(self) -> Keep {
         match self {
-            Wanted::Tool(call) => Keep::upstream(call, None),
-            Wanted::Feature(request) => Keep::feature(request),
+            RepeatableRequest::Tool(call) => Keep::upstream(call, None),
+            RepeatableRequest::Feature(request) => Keep::feature(request),
         }
     }
 
     /// Whether it takes of the discovery budget, not of the cap of calls.
     fn is_discovery(self) -> bool {
         match self {
-            Wanted::Tool(_) => false,
-            Wanted::Feature(request) => {
+            RepeatableRequest::Tool(_) => false,
+            RepeatableRequest::Feature(request) => {
                 !matches!(request.feature, Feature::ResourceRead | Feature::PromptGet)
             }
         }
@@ -48,8 +48,8 @@ pub(super) struct SignIns<'a> {
     aggregator: &'a Aggregator,
     run: &'a RunContext,
     desk: &'a Desk,
-    member: &'a Member,
-    wanted: Wanted<'a>,
+    member: &'a ConfiguredUpstream,
+    wanted: RepeatableRequest<'a>,
     count: u32,
 }
 
@@ -58,8 +58,8 @@ impl<'a> SignIns<'a> {
         aggregator: &'a Aggregator,
         run: &'a RunContext,
         desk: &'a Desk,
-        member: &'a Member,
-        wanted: Wanted<'a>,
+        member: &'a ConfiguredUpstream,
+        wanted: RepeatableRequest<'a>,
     ) -> Self {
         let sign_ins = Self { aggregator, run, desk, member, wanted, count: 0 };
         // The call may be made now without asking.

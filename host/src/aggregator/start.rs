@@ -1,7 +1,7 @@
 //! Starting the upstreams of a checked configuration.
 
 use super::options::{AggregatorOptions, SnapshotMode};
-use super::runtime::{Aggregator, Member};
+use super::runtime::{Aggregator, ConfiguredUpstream};
 use super::sampling::SamplingCounts;
 use super::seen::SeenShapes;
 use super::shape_file::ShapeFile;
@@ -152,7 +152,7 @@ impl Aggregator {
     /// Follows the upstreams' tool list announcements from now on, in every mode: in the frozen one, calls are still checked
     /// against the current lists.
     fn follow_all(self: &Arc<Self>) {
-        for Member { config, handle, .. } in self.members.values() {
+        for ConfiguredUpstream { config, handle, .. } in self.members.values() {
             self.owner.spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
         }
     }
@@ -164,10 +164,10 @@ impl Aggregator {
         let mut faults = Vec::new();
         // OpenAPI documents are loaded at the start in both modes: their operations are compiled before anything
         // is offered.
-        let at_start = |member: &&Member| {
+        let at_start = |member: &&ConfiguredUpstream| {
             self.mode == SnapshotMode::Frozen || matches!(member.config.transport, Transport::OpenApi(_))
         };
-        let members: Vec<&Member> = self.members.values().filter(at_start).collect();
+        let members: Vec<&ConfiguredUpstream> = self.members.values().filter(at_start).collect();
         let loads = join_all(members.iter().map(|member| self.load(&member.config.name))).await;
         for (member, result) in members.into_iter().zip(loads) {
             let Err(fault) = result else { continue };
@@ -202,7 +202,7 @@ fn members(
     config: UpstreamsConfig,
     options: &AggregatorOptions,
     roots: &ClientRoots,
-) -> Result<BTreeMap<String, Member>, StartError> {
+) -> Result<BTreeMap<String, ConfiguredUpstream>, StartError> {
     let credentials = Arc::new(config.credentials);
     let context = SignInContext {
         store: options.auth_store.clone(),
@@ -222,7 +222,7 @@ fn members(
         match open(&config, &credentials, site.as_ref(), options, roots) {
             Ok(handle) => drop(members.insert(
                 name,
-                Member {
+                ConfiguredUpstream {
                     config,
                     handle,
                     site,

@@ -1,7 +1,7 @@
 //! Calls that an upstream answers with a task: the program waits for its result (waiting.md 7).
 
 use super::input::Exchange;
-use super::input_progress::{Progress, Wanted};
+use super::input_progress::{InputProgress, ResendCause};
 use bytes::Bytes;
 use ptc_base::time;
 use ptc_engine::RunContext;
@@ -105,7 +105,8 @@ impl Exchange<'_> {
         }
         let keys: Vec<Box<str>> = input.requests.iter().map(|(key, _)| key.clone()).collect();
         let input = self.askable(input)?;
-        let progress = Progress { rounds: 0, visits: 0, wanted: Wanted::Task(task.clone(), input.clone()) };
+        let progress =
+            InputProgress { rounds: 0, visits: 0, wanted: ResendCause::Task(task.clone(), input.clone()) };
         let responses = self.responses(&progress, &input).await?;
         self.task_request("tasks/update", &task.id, Some(&responses)).await?;
         answered.extend(keys);

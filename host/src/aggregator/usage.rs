@@ -7,14 +7,14 @@ use std::cell::{Cell, RefCell};
 
 /// The usage of one program. The engine carries it with the program without knowing its type.
 #[derive(Default)]
-pub(super) struct Usage {
+pub(super) struct ProgramUsage {
     /// Upstreams whose start failed in this program, with the fault's text: not tried again within it.
     failed_starts: RefCell<AHashMap<String, String>>,
 }
 
-impl Usage {
+impl ProgramUsage {
     /// The usage of this program.
-    pub(super) fn of(run: &RunContext) -> &Usage {
+    pub(super) fn of(run: &RunContext) -> &ProgramUsage {
         run.extension()
     }
 

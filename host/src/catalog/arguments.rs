@@ -71,7 +71,7 @@ pub(super) fn spell_arguments<'a>(
         // Not an object: cannot come from the machine, and is not ours to repair.
         return Ok(unchanged(Vec::new()));
     };
-    let known = Known::of(schema, &[schema]);
+    let known = CombinedSchemas::of(schema, &[schema]);
     if speller.are_plain(&members, &required) {
         let names = members.iter().map(|member| String::from_utf8_lossy(&arguments.json[member.key.clone()]));
         let unexpected = names.filter(|name| known.property(name).is_empty()).map(|name| beginning(&name));
@@ -107,7 +107,7 @@ fn beginning(name: &str) -> String {
 }
 
 /// The schemas of one place, and the keys and items that they define.
-struct Known<'s> {
+struct CombinedSchemas<'s> {
     views: Vec<&'s ptc_mcp::json::Map>,
     /// The names that must be there, made when one is first asked for.
     required: OnceCell<AHashSet<&'s str>>,
@@ -115,7 +115,7 @@ struct Known<'s> {
     loosely: OnceCell<HashMap<String, &'s str>>,
 }
 
-impl<'s> Known<'s> {
+impl<'s> CombinedSchemas<'s> {
     fn of(root: &'s Value, schemas: &[&'s Value]) -> Self {
         Self {
             views: schemas.iter().flat_map(|schema| views(root, schema)).take(MAX_VIEWS).collect(),
@@ -190,7 +190,7 @@ impl<'s> Known<'s> {
 }
 
 /// A key and its value; the key's range is without quotes.
-struct Member {
+struct ObjectMember {
     key: Range<usize>,
     value: Range<usize>,
 }
@@ -207,9 +207,9 @@ struct Speller<'a> {
 impl<'a> Speller<'a> {
     /// Whether the arguments can go out as they are, which nearly all can: nothing is to be respelled or left out,
     /// nothing is missing, no name stands twice. `false` where that takes a closer look.
-    fn are_plain(&self, members: &[Member], required: &[&str]) -> bool {
-        let name = |member: &Member| &self.json[member.key.clone()];
-        let plain = |member: &Member| memchr::memchr(b'\\', name(member)).is_none();
+    fn are_plain(&self, members: &[ObjectMember], required: &[&str]) -> bool {
+        let name = |member: &ObjectMember| &self.json[member.key.clone()];
+        let plain = |member: &ObjectMember| memchr::memchr(b'\\', name(member)).is_none();
         let is_given = |wanted: &&str| members.iter().any(|member| name(member) == wanted.as_bytes());
         self.hyphenated.is_empty()
             && self.nulls.is_empty()
@@ -220,7 +220,7 @@ impl<'a> Speller<'a> {
     }
 
     /// Whether a property is `null` that has `schemas`, none of which admits that.
-    fn means_nothing(&self, member: &Member, schemas: &[&'a Value]) -> bool {
+    fn means_nothing(&self, member: &ObjectMember, schemas: &[&'a Value]) -> bool {
         &self.json[member.value.clone()] == b"null"
             && !schemas.is_empty()
             && !schemas.iter().any(|schema| admits_null(self.root, schema))
@@ -228,7 +228,7 @@ impl<'a> Speller<'a> {
 
     /// The name that a key goes out under.
     #[expect(clippy::disallowed_methods, reason = "entry point: Speller.spelling")]
-    fn spelling(&self, member: &Member, known: &Known<'a>) -> Cow<'a, str> {
+    fn spelling(&self, member: &ObjectMember, known: &CombinedSchemas<'a>) -> Cow<'a, str> {
         let quoted = &self.json[member.key.start - 1..member.key.end + 1];
         let name: Cow<'a, str> = match serde_json::from_slice::<&'a str>(quoted) {
             Ok(plain) => Cow::Borrowed(plain),
@@ -244,9 +244,9 @@ impl<'a> Speller<'a> {
 
     fn write_member(
         &self,
-        member: &Member,
+        member: &ObjectMember,
         name: &str,
-        known: &Known<'a>,
+        known: &CombinedSchemas<'a>,
         out: &mut Vec<u8>,
         depth: usize,
     ) -> Result<(), String> {
@@ -275,7 +275,7 @@ impl<'a> Speller<'a> {
             out.extend_from_slice(&self.json[value]);
             return Ok(());
         }
-        let known = Known::of(self.root, &schemas);
+        let known = CombinedSchemas::of(self.root, &schemas);
         if let Some(members) = self.members(value.start) {
             out.push(b'{');
             // Only respelling can make names collide; the machine has refused equal keys already.
@@ -307,7 +307,7 @@ impl<'a> Speller<'a> {
     }
 
     /// The members of the object that starts at `at`; `None` if there is none.
-    fn members(&self, at: usize) -> Option<Vec<Member>> {
+    fn members(&self, at: usize) -> Option<Vec<ObjectMember>> {
         let mut members = Vec::new();
         let mut at = self.skip_space(at);
         if self.json.get(at) != Some(&b'{') {
@@ -322,7 +322,7 @@ impl<'a> Speller<'a> {
                     let colon = self.skip_space(key_end);
                     let start = self.skip_space(colon + 1);
                     let end = self.value_end(start)?;
-                    members.push(Member { key: at + 1..key_end - 1, value: start..end });
+                    members.push(ObjectMember { key: at + 1..key_end - 1, value: start..end });
                     at = self.skip_space(end);
                     match self.json.get(at)? {
                         b',' => {}

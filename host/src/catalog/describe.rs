@@ -57,7 +57,7 @@ pub struct CatalogText {
 
 /// How much stands in the line of a tool and beneath it: characters of its description and of its shape.
 #[derive(Clone, Copy)]
-struct Room {
+struct LineBudget {
     description: usize,
     shape: usize,
 }
@@ -65,14 +65,14 @@ struct Room {
 /// How much stands there of tools that write, and of all others.
 #[derive(Clone, Copy)]
 struct Detail {
-    reads: Room,
-    writes: Room,
+    reads: LineBudget,
+    writes: LineBudget,
 }
 
 const fn detail(reads: (usize, usize), writes: (usize, usize)) -> Detail {
     Detail {
-        reads: Room { description: reads.0, shape: reads.1 },
-        writes: Room { description: writes.0, shape: writes.1 },
+        reads: LineBudget { description: reads.0, shape: reads.1 },
+        writes: LineBudget { description: writes.0, shape: writes.1 },
     }
 }
 

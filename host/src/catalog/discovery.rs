@@ -248,7 +248,7 @@ impl Query {
         catalog: &Catalog,
         max_bytes: usize,
         charge: impl FnOnce(u64) -> bool,
-    ) -> Result<Answer, DiscoveryFault> {
+    ) -> Result<DiscoveryAnswer, DiscoveryFault> {
         match self {
             Self::Servers => {
                 let servers = servers(catalog);
@@ -256,7 +256,7 @@ impl Query {
                 let kept = capped_list(servers, max_bytes)?;
                 let note =
                     |shown| format!("tool/servers: {shown} of {all} servers shown, the answer is full");
-                Ok(Answer::list(kept, all, note))
+                Ok(DiscoveryAnswer::list(kept, all, note))
             }
             Self::Apropos { words, limit, load, local, .. } => {
                 let mut lines = apropos(catalog, words, *limit, *load, charge).await;
@@ -265,7 +265,7 @@ impl Query {
                 let all = lines.len();
                 let kept = capped_list(lines.into_iter().map(Value::from).collect(), max_bytes)?;
                 let note = |shown| format!("apropos: {shown} of {all} matches shown, the answer is full");
-                Ok(Answer::list(kept, all, note))
+                Ok(DiscoveryAnswer::list(kept, all, note))
             }
             Self::Dir { server: name, limit, offset } => {
                 let server = loaded(catalog, name)?;
@@ -282,7 +282,7 @@ impl Query {
                         "dir {name}: {shown} of {all} tools shown; (dir {name} {{:offset {next}}}) goes on"
                     )
                 };
-                Ok(Answer::list(kept, all, note))
+                Ok(DiscoveryAnswer::list(kept, all, note))
             }
             Self::Doc(reference) => {
                 let described = tool_described(catalog, reference, max_bytes, tool_text).await;
@@ -306,7 +306,7 @@ impl Query {
                         let shown = next - offset;
                         format!("doc {name}: {shown} of {all} tools shown; (doc {name} {{:offset {next}}}) goes on")
                     });
-                    Ok(Answer { value: text.into(), note })
+                    Ok(DiscoveryAnswer { value: text.into(), note })
                 };
                 described(catalog, bytes, max_bytes, describe).await
             }
@@ -328,12 +328,12 @@ async fn described(
     catalog: &Catalog,
     bytes: usize,
     max_bytes: usize,
-    describe: impl FnOnce(&Catalog) -> Result<Answer, DiscoveryFault> + Send + 'static,
-) -> Result<Answer, DiscoveryFault> {
+    describe: impl FnOnce(&Catalog) -> Result<DiscoveryAnswer, DiscoveryFault> + Send + 'static,
+) -> Result<DiscoveryAnswer, DiscoveryFault> {
     let catalog = catalog.clone();
     let describe = move || {
-        let Answer { value, note } = describe(&catalog)?;
-        Ok(Answer { value: capped(value, max_bytes)?, note })
+        let DiscoveryAnswer { value, note } = describe(&catalog)?;
+        Ok(DiscoveryAnswer { value: capped(value, max_bytes)?, note })
     };
     apart(bytes.saturating_mul(LOOKS), describe).await
 }
@@ -348,34 +348,34 @@ async fn tool_described(
     reference: &ToolRef,
     max_bytes: usize,
     describe: fn(&ServerEntry, &ToolEntry) -> Value,
-) -> Result<Answer, DiscoveryFault> {
+) -> Result<DiscoveryAnswer, DiscoveryFault> {
     let bytes = found(catalog, reference)?.1.schema_bytes();
     let reference = reference.clone();
     let describe = move |catalog: &Catalog| {
         let (server, tool) = found(catalog, &reference)?;
-        Ok(Answer::whole(describe(server, tool)))
+        Ok(DiscoveryAnswer::whole(describe(server, tool)))
     };
     described(catalog, bytes, max_bytes, describe).await
 }
 
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct DiscoveryAnswer {
     /// The form's value.
     pub value: Value,
     /// A note for the reply on parts that are missing in it.
     pub note: Option<String>,
 }
 
-impl Answer {
-    fn whole(value: Value) -> Answer {
-        Answer { value, note: None }
+impl DiscoveryAnswer {
+    fn whole(value: Value) -> DiscoveryAnswer {
+        DiscoveryAnswer { value, note: None }
     }
 
     /// A list of `all` entries of which some are kept; `note` says so of how many.
-    fn list(kept: Vec<Value>, all: usize, note: impl FnOnce(usize) -> String) -> Answer {
+    fn list(kept: Vec<Value>, all: usize, note: impl FnOnce(usize) -> String) -> DiscoveryAnswer {
         let note = (kept.len() < all).then(|| note(kept.len()));
-        Answer { value: Value::Array(kept), note }
+        DiscoveryAnswer { value: Value::Array(kept), note }
     }
 }
 
@@ -494,7 +494,7 @@ mod tests {
         Query::parse(form, &arguments, &shown, &fixtures::catalog())
     }
 
-    fn answer_of(query: &Query, max_bytes: usize) -> Result<Answer, DiscoveryFault> {
+    fn answer_of(query: &Query, max_bytes: usize) -> Result<DiscoveryAnswer, DiscoveryFault> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(query.answer(&fixtures::catalog(), max_bytes, |_| true))
     }
@@ -618,7 +618,7 @@ mod tests {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(query.answer(&catalog, ROOMY, |_| true)).map_err(|fault| format!("{fault:?}"))
         };
-        let shown = |answer: &Answer| answer.value.as_str().unwrap().matches("\n- t").count();
+        let shown = |answer: &DiscoveryAnswer| answer.value.as_str().unwrap().matches("\n- t").count();
         let first = answer(json!(["big"])).unwrap();
         let count = shown(&first);
         assert_eq!(
@@ -685,10 +685,10 @@ mod tests {
             let query = parse("apropos", json!(["zzz", {"limit": limit}, ["local: a", "local: b"]])).unwrap();
             answer_of(&query, max_bytes).unwrap()
         };
-        assert_eq!(lines(8, ROOMY), Answer { value: json!(["local: a", "local: b"]), note: None });
-        assert_eq!(lines(1, ROOMY), Answer { value: json!(["local: a"]), note: None });
+        assert_eq!(lines(8, ROOMY), DiscoveryAnswer { value: json!(["local: a", "local: b"]), note: None });
+        assert_eq!(lines(1, ROOMY), DiscoveryAnswer { value: json!(["local: a"]), note: None });
         let note = Some("apropos: 1 of 2 matches shown, the answer is full".to_owned());
-        assert_eq!(lines(8, 20), Answer { value: json!(["local: a"]), note });
+        assert_eq!(lines(8, 20), DiscoveryAnswer { value: json!(["local: a"]), note });
     }
 
     #[test]

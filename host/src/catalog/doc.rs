@@ -17,7 +17,7 @@ const DESCRIPTION: usize = 2048;
 /// Longest title of a server, in bytes.
 const TITLE: usize = 200;
 /// Bytes and lines of all texts of one `(doc …)`: they fit into the prints of a program (language.md 6.2).
-const ROOM: Room = Room { bytes: 15 << 10, lines: 190 };
+const ROOM: TextBudget = TextBudget { bytes: 15 << 10, lines: 190 };
 /// Bytes of the line that says how to continue, except for the server's name.
 const MORE: usize = 80;
 /// Longest descriptions of tools in the text of a server, in characters: the first that leaves room for all tools.
@@ -63,12 +63,12 @@ fn gives_text(tool: &ToolEntry) -> bool {
 
 /// The room for a text.
 #[derive(Clone, Copy)]
-struct Room {
+struct TextBudget {
     bytes: usize,
     lines: usize,
 }
 
-impl Room {
+impl TextBudget {
     /// Whether a text of so many bytes and lines has its place.
     fn holds(self, bytes: usize, lines: usize) -> bool {
         bytes <= self.bytes && lines <= self.lines
@@ -87,7 +87,7 @@ pub(crate) fn server_doc(server: &ServerEntry, offset: usize, texts: usize) -> (
     let (mut text, foot) = (introduction(server), server_foot(server, offset));
     let texts = texts.max(1);
     let taken = [size_of(&text), size_of(&foot)];
-    let room = Room {
+    let room = TextBudget {
         bytes: (ROOM.bytes / texts).saturating_sub(taken[0].0 + taken[1].0 + MORE + server.name.len()),
         lines: (ROOM.lines / texts).saturating_sub(taken[0].1 + taken[1].1 + 1),
     };

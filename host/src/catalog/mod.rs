@@ -30,7 +30,7 @@ pub use call::{CheckedCall, check_call, check_large_call};
 pub(crate) use call::{MAX_TOOL_NAME, shown};
 pub use describe::{CatalogMode, CatalogText, describe, snapshot};
 pub(crate) use discovery::ToolRef;
-pub use discovery::{Answer, DiscoveryFault, Needs, Query, WorldFault};
+pub use discovery::{DiscoveryAnswer, DiscoveryFault, Needs, Query, WorldFault};
 pub use doc::{tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
 pub use search::find_tools;

@@ -19,11 +19,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::audit::{AuditedCall, CallAudit};
-use super::super::runtime::{Aggregator, Member};
+use super::super::runtime::{Aggregator, ConfiguredUpstream};
 
 /// A kind of thing that servers list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FeatureKind {
     /// Resources.
     Resource,
     /// Templates of resources.
@@ -32,7 +32,7 @@ pub enum Kind {
     Prompt,
 }
 
-impl Kind {
+impl FeatureKind {
     /// The method that lists them.
     pub fn method(self) -> &'static str {
         match self {
@@ -139,7 +139,7 @@ impl Aggregator {
 
 impl<'a> Features<'a> {
     /// Those of an upstream, without an audit: the caller records the requests itself.
-    pub(super) fn of(member: &'a Member, aggregator: &'a Aggregator) -> Self {
+    pub(super) fn of(member: &'a ConfiguredUpstream, aggregator: &'a Aggregator) -> Self {
         Self {
             name: &member.config.name,
             handle: &*member.handle,
@@ -181,10 +181,10 @@ impl<'a> Features<'a> {
         }
     }
 
-    fn filter(&self, kind: Kind) -> &NameFilter {
+    fn filter(&self, kind: FeatureKind) -> &NameFilter {
         match kind {
-            Kind::Resource | Kind::Template => self.resources,
-            Kind::Prompt => self.prompts,
+            FeatureKind::Resource | FeatureKind::Template => self.resources,
+            FeatureKind::Prompt => self.prompts,
         }
     }
 
@@ -205,7 +205,7 @@ impl<'a> Features<'a> {
     /// The fault of the request.
     pub async fn page(
         &self,
-        kind: Kind,
+        kind: FeatureKind,
         cursor: Option<&str>,
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
@@ -219,7 +219,7 @@ impl<'a> Features<'a> {
     }
 
     /// Whether the upstream has any of a kind, once it runs. A list that it is not asked for is recorded.
-    async fn is_to_be_listed(&self, kind: Kind, cursor: Option<&str>) -> Result<bool, CallFault> {
+    async fn is_to_be_listed(&self, kind: FeatureKind, cursor: Option<&str>) -> Result<bool, CallFault> {
         let params = list_params(cursor);
         self.started(kind.method(), &params).await?;
         let is_offered = kind.is_offered(self.offers());
@@ -232,7 +232,7 @@ impl<'a> Features<'a> {
     async fn add_page(
         &self,
         pages: &mut ItemPages,
-        kind: Kind,
+        kind: FeatureKind,
         cursor: Option<&str>,
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
@@ -242,7 +242,7 @@ impl<'a> Features<'a> {
     }
 
     /// Those that the filters admit, scrubbed.
-    fn admitted(&self, kind: Kind, mut items: Vec<Value>) -> Vec<Value> {
+    fn admitted(&self, kind: FeatureKind, mut items: Vec<Value>) -> Vec<Value> {
         items.retain(|item| {
             item[kind.key()].as_str().is_some_and(|name| !name.is_empty() && self.filter(kind).admits(name))
                 && has_plain_names(item)
@@ -260,7 +260,7 @@ impl<'a> Features<'a> {
     /// The fault of a request.
     pub async fn list(
         &self,
-        kind: Kind,
+        kind: FeatureKind,
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Listing, CallFault> {
@@ -291,7 +291,7 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        self.fetch(Kind::Resource, uri, &read_params(uri), limits, arrivals).await
+        self.fetch(FeatureKind::Resource, uri, &read_params(uri), limits, arrivals).await
     }
 
     /// The `result` of `prompts/get`. Arguments that are no text are sent as their JSON.
@@ -306,7 +306,7 @@ impl<'a> Features<'a> {
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
         let params = prompt_params(name, arguments).await;
-        self.fetch(Kind::Prompt, name, &params, limits, arrivals).await
+        self.fetch(FeatureKind::Prompt, name, &params, limits, arrivals).await
     }
 
     /// The `result` of [`Features::get_prompt`] for a prompt, else of [`Features::read`], with these `params`.
@@ -315,13 +315,13 @@ impl<'a> Features<'a> {
     /// As [`Features::read`].
     pub(super) async fn fetch(
         &self,
-        kind: Kind,
+        kind: FeatureKind,
         subject: &str,
         params: &str,
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        let method = if kind == Kind::Prompt { "prompts/get" } else { "resources/read" };
+        let method = if kind == FeatureKind::Prompt { "prompts/get" } else { "resources/read" };
         self.started(method, params).await?;
         self.checked(kind, subject, method, params).await?;
         self.ask(method, params, Some(subject), limits, arrivals).await
@@ -334,7 +334,7 @@ impl<'a> Features<'a> {
     /// As [`Features::read`].
     pub async fn complete(
         &self,
-        kind: Kind,
+        kind: FeatureKind,
         subject: &str,
         argument: &str,
         value: &str,
@@ -343,8 +343,8 @@ impl<'a> Features<'a> {
     ) -> Result<(Vec<Value>, bool), CallFault> {
         let method = "completion/complete";
         let reference = match kind {
-            Kind::Prompt => json!({"type": "ref/prompt", "name": subject}),
-            Kind::Resource | Kind::Template => json!({"type": "ref/resource", "uri": subject}),
+            FeatureKind::Prompt => json!({"type": "ref/prompt", "name": subject}),
+            FeatureKind::Resource | FeatureKind::Template => json!({"type": "ref/resource", "uri": subject}),
         };
         let mut params =
             json!({"ref": reference, "argument": {"name": argument, "value": value}}).to_string();
@@ -372,7 +372,7 @@ impl<'a> Features<'a> {
     pub async fn subscribe(&self, uri: &str, wanted: bool, limits: CallLimits) -> Result<(), CallFault> {
         let method = if wanted { "resources/subscribe" } else { "resources/unsubscribe" };
         let params = read_params(uri);
-        self.checked(Kind::Resource, uri, method, &params).await?;
+        self.checked(FeatureKind::Resource, uri, method, &params).await?;
         if !self.offers().subscriptions {
             self.record_unsent(method, &params, FaultReason::UpstreamError).await;
             let text = format!("upstream '{}' does not tell when a resource has changed", self.name);
@@ -398,7 +398,7 @@ impl<'a> Features<'a> {
     /// [`Features::check`] for a request, which is recorded if it may not be sent.
     async fn checked(
         &self,
-        kind: Kind,
+        kind: FeatureKind,
         subject: &str,
         method: &'static str,
         params: &str,
@@ -419,10 +419,10 @@ impl<'a> Features<'a> {
     }
 
     /// Whether a client or a program may ask for it.
-    fn check(&self, kind: Kind, subject: &str) -> Result<(), CallFault> {
+    fn check(&self, kind: FeatureKind, subject: &str) -> Result<(), CallFault> {
         let (what, key) = match kind {
-            Kind::Resource | Kind::Template => ("resource", "resources"),
-            Kind::Prompt => ("prompt", "prompts"),
+            FeatureKind::Resource | FeatureKind::Template => ("resource", "resources"),
+            FeatureKind::Prompt => ("prompt", "prompts"),
         };
         if !kind.is_offered(self.offers()) {
             return Err(CallFault::upstream_error(format!("upstream '{}' has no {key}", self.name)));
@@ -458,7 +458,14 @@ impl<'a> Features<'a> {
             None => None,
             Some(audit) => {
                 let params = ArgumentsDigest::of_sent(params).await;
-                Some(Record { features: self, audit, method, params, began: time::now(), is_over: false })
+                Some(RequestRecord {
+                    features: self,
+                    audit,
+                    method,
+                    params,
+                    began: time::now(),
+                    is_over: false,
+                })
             }
         };
         let answer = self.handle.query(query).await;
@@ -493,7 +500,7 @@ fn show_prose(item: &mut Value) {
 }
 
 /// A request that is under way. However it ends, it is recorded.
-struct Record<'a> {
+struct RequestRecord<'a> {
     features: &'a Features<'a>,
     audit: Audit<'a>,
     method: &'static str,
@@ -502,7 +509,7 @@ struct Record<'a> {
     is_over: bool,
 }
 
-impl Record<'_> {
+impl RequestRecord<'_> {
     fn ended(&mut self, fault: Option<FaultReason>) {
         self.is_over = true;
         let duration_ms = whole_millis(time::since(self.began));
@@ -510,7 +517,7 @@ impl Record<'_> {
     }
 }
 
-impl Drop for Record<'_> {
+impl Drop for RequestRecord<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.ended(Some(FaultReason::Cancelled));

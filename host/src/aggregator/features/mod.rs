@@ -6,5 +6,5 @@
 mod ask;
 mod program;
 
-pub use ask::{Features, Kind, Listing};
+pub use ask::{FeatureKind, Features, Listing};
 pub(super) use program::answer;

@@ -4,10 +4,10 @@ use super::super::attempt::Attempt;
 use super::super::caller::caller_of;
 use super::super::cold_start::{NotStarted, start};
 use super::super::program_fault::raise;
-use super::super::runtime::{Aggregator, Member};
-use super::super::sign_in::{SignIns, Wanted};
+use super::super::runtime::{Aggregator, ConfiguredUpstream};
+use super::super::sign_in::{RepeatableRequest, SignIns};
 use super::super::usage::{cap_exhausted, give_back_uncounted, take_call, take_discovery};
-use super::ask::{Features, Kind, prompt_params, read_params};
+use super::ask::{FeatureKind, Features, prompt_params, read_params};
 use crate::catalog::unknown_server;
 use ptc_base::memory::ReplyCharge;
 use ptc_base::pace::apart;
@@ -59,8 +59,10 @@ async fn content(
     let Some(member) = aggregator.members.get(&request.server) else { return Reply::Value(Payload::None) };
     let is_prompt = request.feature == Feature::PromptGet;
     let (kind, method, params) = match is_prompt {
-        true => (Kind::Prompt, "prompts/get", prompt_params(&request.subject, &request.arguments).await),
-        false => (Kind::Resource, "resources/read", read_params(&request.subject)),
+        true => {
+            (FeatureKind::Prompt, "prompts/get", prompt_params(&request.subject, &request.arguments).await)
+        }
+        false => (FeatureKind::Resource, "resources/read", read_params(&request.subject)),
     };
     let recorded = params.as_bytes();
     let server = request.server.as_str();
@@ -69,7 +71,7 @@ async fn content(
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(recorded, None, cap_exhausted(run, aggregator.limits.max_calls));
     }
-    let mut sign_ins = SignIns::new(aggregator, run, desk, member, Wanted::Feature(&request));
+    let mut sign_ins = SignIns::new(aggregator, run, desk, member, RepeatableRequest::Feature(&request));
     loop {
         let (fault, tried) = match start(aggregator, run, &request.server).await {
             Err(NotStarted { fault, tried }) => (fault, tried),
@@ -140,9 +142,9 @@ async fn signed_in(
     run: &Rc<RunContext>,
     request: &FeatureRequest,
     desk: &Desk,
-) -> Result<Found, &'static str> {
+) -> Result<AnnotatedList, &'static str> {
     let Some(member) = aggregator.members.get(&request.server) else { return Err(UNAVAILABLE) };
-    let mut sign_ins = SignIns::new(aggregator, run, desk, member, Wanted::Feature(request));
+    let mut sign_ins = SignIns::new(aggregator, run, desk, member, RepeatableRequest::Feature(request));
     loop {
         let (fault, word) = match found(aggregator, run, member, request).await {
             Err(NotFound::Faulty { fault, word }) => (fault, word),
@@ -164,15 +166,15 @@ async fn signed_in(
 /// The method of a list or completion.
 fn method(feature: Feature) -> &'static str {
     match feature {
-        Feature::ResourceTemplates => Kind::Template.method(),
-        Feature::PromptList => Kind::Prompt.method(),
+        Feature::ResourceTemplates => FeatureKind::Template.method(),
+        Feature::PromptList => FeatureKind::Prompt.method(),
         Feature::ResourceComplete | Feature::PromptComplete => "completion/complete",
-        _ => Kind::Resource.method(),
+        _ => FeatureKind::Resource.method(),
     }
 }
 
 /// A list, and a note if it is not all of it.
-type Found = (Value, Option<String>);
+type AnnotatedList = (Value, Option<String>);
 
 /// Why there is none.
 enum NotFound {
@@ -185,9 +187,9 @@ enum NotFound {
 async fn found(
     aggregator: &Arc<Aggregator>,
     run: &Rc<RunContext>,
-    member: &Member,
+    member: &ConfiguredUpstream,
     request: &FeatureRequest,
-) -> Result<Found, NotFound> {
+) -> Result<AnnotatedList, NotFound> {
     let features =
         Features::of(member, aggregator).on_behalf_of(caller_of(run)).audited(aggregator, Some(run));
     if let Err(NotStarted { fault, .. }) = start(aggregator, run, &request.server).await {
@@ -200,8 +202,8 @@ async fn found(
     let (mut items, is_cut, offered, plural) = match (request.feature, &request.argument) {
         (Feature::ResourceComplete | Feature::PromptComplete, Some((argument, value))) => {
             let kind = match request.feature {
-                Feature::PromptComplete => Kind::Prompt,
-                _ => Kind::Template,
+                Feature::PromptComplete => FeatureKind::Prompt,
+                _ => FeatureKind::Template,
             };
             let (argument, value) = (argument.as_str(), value.as_str());
             let context = &request.arguments;
@@ -211,13 +213,13 @@ async fn found(
         }
         (feature, _) => {
             let (kind, plural) = match feature {
-                Feature::ResourceTemplates => (Kind::Template, "templates"),
-                Feature::PromptList => (Kind::Prompt, "prompts"),
-                _ => (Kind::Resource, "resources"),
+                Feature::ResourceTemplates => (FeatureKind::Template, "templates"),
+                Feature::PromptList => (FeatureKind::Prompt, "prompts"),
+                _ => (FeatureKind::Resource, "resources"),
             };
             let listing = features.list(kind, limits, Some(&charge)).await.map_err(faulty)?;
             let offers = features.offers();
-            let offered = if kind == Kind::Prompt { offers.prompts } else { offers.resources };
+            let offered = if kind == FeatureKind::Prompt { offers.prompts } else { offers.resources };
             (listing.items.into_iter().map(renamed).collect(), listing.is_cut, offered, plural)
         }
     };

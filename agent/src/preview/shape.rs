@@ -20,7 +20,7 @@ pub(super) fn metadata(value: &Json) -> (JsonMap, bool) {
             body.insert("result_count".into(), items.len().into());
             list(items, &mut body)
         }
-        Json::Object(map) => object(&[map], Keys::of_map(map), &mut body, |schema| schema),
+        Json::Object(map) => object(&[map], ObjectKeys::of_map(map), &mut body, |schema| schema),
         scalar => {
             body.insert("schema".into(), type_schema(std::slice::from_ref(scalar)));
             false
@@ -64,7 +64,7 @@ fn list(items: &[Json], body: &mut JsonMap) -> bool {
                 .take(LOOKED_AT)
                 .all(|item| item.len() == first.len() && item.keys().all(|key| first.contains_key(key)));
             if consistent {
-                return object(&maps, Keys::of_rows(first), body, array);
+                return object(&maps, ObjectKeys::of_rows(first), body, array);
             }
             json!({"type": "object"})
         }
@@ -75,8 +75,8 @@ fn list(items: &[Json], body: &mut JsonMap) -> bool {
 }
 
 /// Adds `schema`, wrapped, and `sample_keys` of objects that share their keys; whether keys are left out.
-fn object(maps: &[&JsonMap], keys: Keys<'_>, body: &mut JsonMap, wrap: impl Fn(Json) -> Json) -> bool {
-    let Keys { mut names, data } = keys;
+fn object(maps: &[&JsonMap], keys: ObjectKeys<'_>, body: &mut JsonMap, wrap: impl Fn(Json) -> Json) -> bool {
+    let ObjectKeys { mut names, data } = keys;
     let wide = names.len() > MAX_PROPERTIES;
     names.truncate(MAX_PROPERTIES);
     let mut schema = json!({"type": "object"});
@@ -99,23 +99,23 @@ fn object(maps: &[&JsonMap], keys: Keys<'_>, body: &mut JsonMap, wrap: impl Fn(J
 }
 
 /// The keys of an object: names of fields, and those that are data themselves, which the model must not see.
-struct Keys<'m> {
+struct ObjectKeys<'m> {
     /// Sorted.
     names: Vec<&'m String>,
     data: Vec<&'m String>,
 }
 
-impl<'m> Keys<'m> {
+impl<'m> ObjectKeys<'m> {
     /// Of rows that share them: they are names of columns, unless they look like something else.
-    fn of_rows(row: &'m JsonMap) -> Keys<'m> {
+    fn of_rows(row: &'m JsonMap) -> ObjectKeys<'m> {
         let (data, mut names): (Vec<&String>, Vec<&String>) = row.keys().partition(|key| is_data(key));
         names.sort_unstable();
-        Keys { names, data }
+        ObjectKeys { names, data }
     }
 
     /// Of one object: a stem that occurs with three or more numbers is an id.
-    fn of_map(map: &'m JsonMap) -> Keys<'m> {
-        let Keys { names, mut data } = Keys::of_rows(map);
+    fn of_map(map: &'m JsonMap) -> ObjectKeys<'m> {
+        let ObjectKeys { names, mut data } = ObjectKeys::of_rows(map);
         let mut stems: HashMap<String, u32> = HashMap::new();
         for stem in names.iter().filter_map(|key| stem(key)) {
             *stems.entry(stem).or_default() += 1;
@@ -124,7 +124,7 @@ impl<'m> Keys<'m> {
             .into_iter()
             .partition(|key| stem(key).is_some_and(|stem| stems.get(&stem).is_some_and(|count| *count >= 3)));
         data.extend(ids);
-        Keys { names, data }
+        ObjectKeys { names, data }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One model request: the checks before it and the record of it.
 
-use super::{Fail, FailReason, OnBudgetExceeded, Run, RunEvent, Turn};
+use super::{AgentRun, Fail, FailReason, OnBudgetExceeded, RunEvent, Turn};
 use crate::llm::{
     EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse, MAX_CALLS, Usage, text_sink, too_many_calls,
 };
@@ -17,7 +17,7 @@ pub(super) struct OpenTurn {
     tokens: (u64, u64),
 }
 
-impl Run {
+impl AgentRun {
     /// Begins turn `number` and asks the model.
     ///
     /// # Errors

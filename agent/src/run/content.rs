@@ -2,10 +2,10 @@
 
 use super::feedback::quoted;
 use super::lisp::{Problem, ProgramVerdict};
-use super::{Run, extract};
+use super::{AgentRun, extract};
 use crate::llm::{LlmResponse, StopReason};
 
-impl Run {
+impl AgentRun {
     /// The effect of one response. `more` is the next turn, if any.
     pub(super) async fn content(
         &mut self,

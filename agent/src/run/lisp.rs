@@ -2,7 +2,7 @@
 
 use super::feedback::over_memory;
 use super::program::ProgramOutcome;
-use super::{Fail, FailReason, Run};
+use super::{AgentRun, Fail, FailReason};
 use crate::llm::LlmResponse;
 use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};
 use crate::signature::Type;
@@ -75,7 +75,7 @@ pub(super) enum ProgramVerdict {
     On(Problem),
 }
 
-impl Run {
+impl AgentRun {
     /// Asks turn by turn until a program ends the run or the turns are used up. The transports differ only in how they treat a
     /// response.
     pub(super) async fn lisp(&mut self) -> Result<Json, Fail> {
@@ -122,7 +122,7 @@ impl Run {
     }
 
     /// The effect of a program's end on the run.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Run.judge")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: AgentRun.judge")]
     pub(super) fn judge(&mut self, ran: &ProgramOutcome) -> ProgramVerdict {
         let shared = self.shared.clone();
         let config = &shared.config;

@@ -72,7 +72,7 @@ impl Agent {
         inherited: Option<Inherited>,
         watch: Option<Watch>,
     ) -> Result<Step, Box<Step>> {
-        let mut run = Run::new(self, options, inherited, watch);
+        let mut run = AgentRun::new(self, options, inherited, watch);
         run.shared.emitter.run(&Event::RunStart);
         let result = run.start().await;
         run.finish(result).await
@@ -83,7 +83,7 @@ impl Agent {
 const MAX_LAST_WORDS: usize = 1000;
 
 /// A run in progress.
-struct Run {
+struct AgentRun {
     shared: Arc<RunScope>,
     options: RunOptions,
     step: Step,
@@ -103,13 +103,13 @@ struct Run {
     rest: (Vec<Image>, Option<Json>),
 }
 
-impl Run {
+impl AgentRun {
     fn new(
         agent: &Agent,
         mut options: RunOptions,
         inherited: Option<Inherited>,
         watch: Option<Watch>,
-    ) -> Run {
+    ) -> AgentRun {
         if let Some(value) = options.previous.as_ref().and_then(|previous| previous.value.clone()) {
             match value {
                 Json::Object(fields) => options.context.extend(fields),
@@ -141,7 +141,7 @@ impl Run {
         };
         step.usage.system_prompt_tokens = system.len().div_ceil(4);
         step.usage.tokens_reported = true;
-        Run {
+        AgentRun {
             shared,
             options,
             step,

@@ -1,6 +1,6 @@
 //! The native calls of one response (agent.md 8.4, 8.5).
 
-use super::Run;
+use super::AgentRun;
 use super::shared::{RunScope, fault};
 use super::tools::{ToolAnswer, get, keep, read_whole, report};
 use crate::llm::{Image, ToolCall, lift, may_hold};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Bytes of arguments that an error repeats.
 const MAX_DISPLAYED_ARGUMENTS: usize = 2000;
 
-impl Run {
+impl AgentRun {
     /// Answers app-tool calls: as many at a time as the agent allows, in the response's order.
     pub(super) async fn natives(&mut self, calls: &[ToolCall]) -> Vec<ToolAnswer> {
         let run = self.shared.clone();

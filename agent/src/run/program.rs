@@ -2,10 +2,10 @@
 
 use super::advice;
 use super::shared::RunScope;
-use super::state::Rules;
+use super::state::AgentLimits;
 use super::tools::ProgramTools;
 use super::upstreams::SharedCalls;
-use super::{Run, RunEvent};
+use super::{AgentRun, RunEvent};
 use crate::llm::ToolCall;
 use crate::settings::{Config, Mode};
 use crate::telemetry::Event;
@@ -43,7 +43,7 @@ pub(super) struct ProgramOutcome {
     pub(super) memory_peak: u64,
 }
 
-impl Run {
+impl AgentRun {
     /// Runs a program and records the outcome. `tools` says whether it may call any, `json` whether its value is wanted as
     /// JSON.
     pub(super) async fn evaluate(&mut self, source: &str, tools: bool, json: bool) -> ProgramOutcome {
@@ -146,7 +146,7 @@ fn request(run: &Arc<RunScope>, program: &str, tools: Arc<ProgramTools>, json: b
         steps: config.max_steps.unwrap_or_else(|| Limits::steps_for(timeout)),
         program_bytes: config.max_program_bytes,
     };
-    let rules = Rules {
+    let rules = AgentLimits {
         memory_limit: config.memory_limit,
         history_max_bytes: config.format.history(config.mode),
         journaling: config.journaling,

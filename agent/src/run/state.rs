@@ -181,13 +181,13 @@ impl ChatState {
 }
 
 /// Limits of an agent's session (agent.md 8.7).
-pub(super) struct Rules {
+pub(super) struct AgentLimits {
     pub(super) memory_limit: Option<u64>,
     pub(super) history_max_bytes: u64,
     pub(super) journaling: bool,
 }
 
-impl SessionRules for Rules {
+impl SessionRules for AgentLimits {
     fn limits(&self) -> SessionLimits {
         SessionLimits {
             bindings: usize::MAX,

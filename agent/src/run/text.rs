@@ -3,7 +3,7 @@
 use super::prompt::schema;
 use super::shared::fault;
 use super::tools::ToolAnswer;
-use super::{Fail, FailReason, Run, answer, feedback, program, tools};
+use super::{AgentRun, Fail, FailReason, answer, feedback, program, tools};
 use crate::llm::{StopReason, ToolCall};
 use crate::settings::{MemoryStrategy, Mode};
 use crate::signature::Type;
@@ -15,7 +15,7 @@ use ptc_base::time::{self, Instant};
 /// Bytes of a rejected answer that the model reads again.
 const MAX_DISPLAYED_ANSWER: usize = 2000;
 
-impl Run {
+impl AgentRun {
     pub(super) async fn text(&mut self) -> Result<Json, Fail> {
         let shared = self.shared.clone();
         let config = &shared.config;

@@ -3,7 +3,7 @@
 use super::lisp::{Problem, ProgramVerdict};
 use super::shared::fault;
 use super::tools::ToolAnswer;
-use super::{Fail, Run, answer, extract, feedback, program};
+use super::{AgentRun, Fail, answer, extract, feedback, program};
 use crate::llm::{LlmResponse, StopReason, ToolCall};
 use crate::tool::LISP_EVAL;
 use ptc_base::json::Value as Json;
@@ -11,7 +11,7 @@ use ptc_base::time;
 
 const REMINDER: &str = "In ptc_transport: :tool_call, call the lisp_eval tool with the program instead of returning fenced code.";
 
-impl Run {
+impl AgentRun {
     /// The effect of one response. `more` is the next turn, if any.
     pub(super) async fn tool_call(
         &mut self,

@@ -1,6 +1,6 @@
 //! Checks templates against a signature's parameters (agent.md 3).
 
-use super::{Part, Template};
+use super::{Template, TemplateNode};
 use crate::signature::{Field, Type};
 
 impl Template {
@@ -18,7 +18,9 @@ impl Template {
     /// The sentence that names the line.
     pub(crate) fn check_items(&self) -> Result<(), String> {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Item { line } => Err(format!("{{{{.}}}} at line {line} can only be used inside sections")),
+            TemplateNode::Item { line } => {
+                Err(format!("{{{{.}}}} at line {line} can only be used inside sections"))
+            }
             _ => Ok(()),
         })
     }
@@ -35,11 +37,11 @@ impl Template {
 /// A section's name and the type of its items.
 type Section<'a> = (&'a str, &'a Type);
 
-fn check(parts: &[Part], params: &[Field], section: Option<Section<'_>>) -> Result<(), String> {
+fn check(parts: &[TemplateNode], params: &[Field], section: Option<Section<'_>>) -> Result<(), String> {
     for part in parts {
         match part {
-            Part::Text(_) => {}
-            Part::Item { line } => match section {
+            TemplateNode::Text(_) => {}
+            TemplateNode::Item { line } => match section {
                 None => return Err(format!("{{{{.}}}} at line {line} can only be used inside sections")),
                 Some((name, Type::Record(fields))) => {
                     let field = fields.first().map_or("field", |field| field.name.as_str());
@@ -49,10 +51,10 @@ fn check(parts: &[Part], params: &[Field], section: Option<Section<'_>>) -> Resu
                 }
                 Some(_) => {}
             },
-            Part::Value { path, .. } => {
+            TemplateNode::Value { path, .. } => {
                 resolve(path, params, section)?;
             }
-            Part::Section { name, parts, .. } => {
+            TemplateNode::Section { name, parts, .. } => {
                 let ty = resolve(name, params, section)?;
                 let item = match ty.map(Type::required) {
                     Some(Type::List(item)) => item.required(),
@@ -112,15 +114,15 @@ fn same(a: &str, b: &str) -> bool {
     a.replace('-', "_") == b.replace('-', "_")
 }
 
-fn mentioned<'a>(parts: &'a [Part], out: &mut Vec<&'a str>) {
+fn mentioned<'a>(parts: &'a [TemplateNode], out: &mut Vec<&'a str>) {
     for part in parts {
         match part {
-            Part::Value { path, .. } => out.push(path.split('.').next().unwrap_or_default()),
-            Part::Section { name, parts, .. } => {
+            TemplateNode::Value { path, .. } => out.push(path.split('.').next().unwrap_or_default()),
+            TemplateNode::Section { name, parts, .. } => {
                 out.push(name.split('.').next().unwrap_or_default());
                 mentioned(parts, out);
             }
-            Part::Text(_) | Part::Item { .. } => {}
+            TemplateNode::Text(_) | TemplateNode::Item { .. } => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Template expansion.
 
-use super::{Part, Template, tag};
+use super::{Template, TemplateNode, tag};
 use crate::tool::JsonMap;
 use ptc_base::json::Value as Json;
 
@@ -19,24 +19,24 @@ impl Template {
 }
 
 /// `scopes` are the items of the sections around, innermost last.
-fn expand(parts: &[Part], scopes: &[&Json], context: &JsonMap, out: &mut String) {
+fn expand(parts: &[TemplateNode], scopes: &[&Json], context: &JsonMap, out: &mut String) {
     for part in parts {
         if out.len() > MAX_BYTES {
             return;
         }
         match part {
-            Part::Text(text) => out.push_str(text),
-            Part::Item { .. } => match scopes.last() {
+            TemplateNode::Text(text) => out.push_str(text),
+            TemplateNode::Item { .. } => match scopes.last() {
                 Some(value) => push(value, out),
                 None => out.push_str("{{.}}"),
             },
-            Part::Value { path, .. } => match find(path, scopes, context) {
+            TemplateNode::Value { path, .. } => match find(path, scopes, context) {
                 Some(value) => push(value, out),
                 // A field that an item of a list does not have.
                 None if !scopes.is_empty() => {}
                 None => out.push_str(&tag("", path)),
             },
-            Part::Section { name, inverted, parts, .. } => {
+            TemplateNode::Section { name, inverted, parts, .. } => {
                 let value = find(name, scopes, context).unwrap_or(&Json::Null);
                 for item in items(value, *inverted) {
                     let scopes: Vec<&Json> = scopes.iter().copied().chain([item]).collect();
@@ -51,28 +51,32 @@ impl Template {
     /// The first placeholder without a value. `allowed` gets a path and whether it is within a section, and says whether its
     /// value may be missing.
     pub(crate) fn missing(&self, context: &JsonMap, allowed: &dyn Fn(&str, bool) -> bool) -> Option<&str> {
-        missing(&self.parts, &[], &mut Search { context, allowed, left: MAX_PLACES })
+        missing(&self.parts, &[], &mut MissingValueSearch { context, allowed, left: MAX_PLACES })
     }
 }
 
 /// The state of a search for missing values.
-struct Search<'s> {
+struct MissingValueSearch<'s> {
     context: &'s JsonMap,
     allowed: &'s dyn Fn(&str, bool) -> bool,
     /// Places that are still looked at.
     left: usize,
 }
 
-fn missing<'t>(parts: &'t [Part], scopes: &[&Json], search: &mut Search<'_>) -> Option<&'t str> {
+fn missing<'t>(
+    parts: &'t [TemplateNode],
+    scopes: &[&Json],
+    search: &mut MissingValueSearch<'_>,
+) -> Option<&'t str> {
     for part in parts {
         search.left = search.left.checked_sub(1)?;
         let found = match part {
-            Part::Text(_) | Part::Item { .. } => None,
-            Part::Value { path, .. } => {
+            TemplateNode::Text(_) | TemplateNode::Item { .. } => None,
+            TemplateNode::Value { path, .. } => {
                 let known = find(path, scopes, search.context).is_some();
                 (!known && !(search.allowed)(path, !scopes.is_empty())).then_some(path.as_str())
             }
-            Part::Section { name, inverted, parts, .. } => {
+            TemplateNode::Section { name, inverted, parts, .. } => {
                 let value = find(name, scopes, search.context).unwrap_or(&Json::Null);
                 items(value, *inverted).into_iter().find_map(|item| {
                     let scopes: Vec<&Json> = scopes.iter().copied().chain([item]).collect();

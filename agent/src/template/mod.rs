@@ -11,12 +11,12 @@ use std::fmt::Write as _;
 /// A prompt, ready to be filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplateNode>,
     text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplateNode {
     Text(String),
     /// A dotted path.
     Value {
@@ -31,7 +31,7 @@ enum Part {
         name: String,
         line: usize,
         inverted: bool,
-        parts: Vec<Part>,
+        parts: Vec<TemplateNode>,
     },
 }
 
@@ -42,7 +42,7 @@ impl Template {
     /// Text in which nothing is replaced.
     pub(crate) fn literal(text: impl Into<String>) -> Template {
         let text = text.into();
-        Template { parts: vec![Part::Text(text.clone())], text }
+        Template { parts: vec![TemplateNode::Text(text.clone())], text }
     }
 
     /// The text as it was given.
@@ -55,7 +55,7 @@ impl Template {
     /// # Errors
     /// A section that is not closed, closed without being open, or nested too deep.
     pub(crate) fn parse(text: &str) -> Result<Template, String> {
-        let mut open: Vec<(String, usize, bool, Vec<Part>)> = Vec::new();
+        let mut open: Vec<(String, usize, bool, Vec<TemplateNode>)> = Vec::new();
         let mut parts = Vec::new();
         let (mut rest, mut line) = (text, 1);
         while let Some((before, after)) = rest.split_once("{{") {
@@ -88,10 +88,10 @@ impl Template {
                         ));
                     }
                     let inner = std::mem::replace(&mut parts, outer);
-                    parts.push(Part::Section { name: opened, line: at, inverted, parts: inner });
+                    parts.push(TemplateNode::Section { name: opened, line: at, inverted, parts: inner });
                 }
-                Some('.') => parts.push(Part::Item { line }),
-                _ => parts.push(Part::Value { path: name.to_owned(), line }),
+                Some('.') => parts.push(TemplateNode::Item { line }),
+                _ => parts.push(TemplateNode::Value { path: name.to_owned(), line }),
             }
             line += tag.matches('\n').count();
             rest = behind;
@@ -113,11 +113,11 @@ fn is_tag(text: &str) -> bool {
             && path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '?')))
 }
 
-fn push_text(parts: &mut Vec<Part>, text: &str) {
+fn push_text(parts: &mut Vec<TemplateNode>, text: &str) {
     match parts.last_mut() {
         _ if text.is_empty() => {}
-        Some(Part::Text(last)) => last.push_str(text),
-        _ => parts.push(Part::Text(text.to_owned())),
+        Some(TemplateNode::Text(last)) => last.push_str(text),
+        _ => parts.push(TemplateNode::Text(text.to_owned())),
     }
 }
 

@@ -51,7 +51,7 @@ impl Anthropic {
         let answer = self.endpoint.post(&body, sink.is_some(), request.deadline).await?;
         match sink {
             Some(sink) if answer.is_stream() => {
-                let mut reader = stream::Reader::new(sink, answer_tool);
+                let mut reader = stream::EventJoiner::new(sink, answer_tool);
                 read_events(answer, &self.endpoint, &mut reader).await?;
                 reader.finish()
             }

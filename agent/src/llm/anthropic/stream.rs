@@ -6,7 +6,7 @@ use super::response::{MAX_BLOCKS, assemble, failure, too_many_blocks, usage};
 use ptc_base::json::Value as Json;
 
 /// Joins events.
-pub(super) struct Reader {
+pub(super) struct EventJoiner {
     sink: EventSink,
     answer_tool: Option<String>,
     blocks: Vec<Block>,
@@ -35,9 +35,9 @@ enum BlockKind {
     Other,
 }
 
-impl Reader {
-    pub(super) fn new(sink: EventSink, answer_tool: Option<String>) -> Reader {
-        Reader { sink, answer_tool, blocks: Vec::new(), calls: 0, stop: None, usage: None }
+impl EventJoiner {
+    pub(super) fn new(sink: EventSink, answer_tool: Option<String>) -> EventJoiner {
+        EventJoiner { sink, answer_tool, blocks: Vec::new(), calls: 0, stop: None, usage: None }
     }
 
     /// The response, once the stream has ended.
@@ -120,8 +120,8 @@ impl Reader {
     }
 }
 
-impl EventStream for Reader {
-    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.event")]
+impl EventStream for EventJoiner {
+    #[expect(clippy::disallowed_methods, reason = "entry point: EventJoiner.event")]
     fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
         let json: Json = ptc_base::json::from_str(data).map_err(|error| {
             LlmError::new(

@@ -1,7 +1,7 @@
 use super::Anthropic;
 use super::request::{answer_tool, body};
 use super::response::read;
-use super::stream::Reader;
+use super::stream::EventJoiner;
 use crate::llm::endpoint::{Endpoint, EventStream};
 use crate::llm::testing::{
     Act, PNG_BASE64, Provider, answer, any_answer, events, full_request, notes, ok, with_images,
@@ -257,7 +257,7 @@ proptest::proptest! {
         for content in [&whole, &json!({"content": [whole, {"type": "tool_use", "name": "answer", "input": whole}], "usage": whole})] {
             let _ = read(content, Some("answer"), &endpoint);
         }
-        let mut reader = Reader::new(notes().0, Some("answer".into()));
+        let mut reader = EventJoiner::new(notes().0, Some("answer".into()));
         for event in &events {
             for event in [
                 event.clone(),

@@ -71,7 +71,7 @@ impl Bedrock {
         let endpoint = self.endpoint.at(&url)?;
         let mut made = self.concessions.made();
         loop {
-            let asked = request::Asked::new(model, &request, made);
+            let asked = request::RequestVariant::new(model, &request, made);
             let body = Bytes::from(asked.body()?.to_string());
             let headers = self.signature(&url, &body)?;
             let error = match endpoint.send(body, headers, false, request.deadline).await {

@@ -10,7 +10,7 @@ use ptc_base::json::{Value as Json, json};
 const MAX_ID: usize = 64;
 
 /// One way to ask: a request and the concessions that it makes.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestVariant<'a> {
     request: &'a LlmRequest,
     made: Made,
     caches: bool,
@@ -18,8 +18,8 @@ pub(super) struct Asked<'a> {
     answer_tool: Option<String>,
 }
 
-impl<'a> Asked<'a> {
-    pub(super) fn new(model: &str, request: &'a LlmRequest, made: Made) -> Asked<'a> {
+impl<'a> RequestVariant<'a> {
+    pub(super) fn new(model: &str, request: &'a LlmRequest, made: Made) -> RequestVariant<'a> {
         let forced = request.schema.is_some() && made & NO_FORCED_TOOL == 0;
         let answer_tool = forced.then(|| {
             let mut name = "answer".to_owned();
@@ -30,7 +30,7 @@ impl<'a> Asked<'a> {
         });
         // Others refuse the points outright, or in one place or the other.
         let caches = request.cache && made & NO_CACHE == 0 && model.contains("anthropic.claude");
-        Asked { request, made, caches, answer_tool }
+        RequestVariant { request, made, caches, answer_tool }
     }
 
     /// The tool with which the model gives its final answer.

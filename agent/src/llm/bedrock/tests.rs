@@ -1,5 +1,5 @@
 use super::concession::{NO_CACHE, NO_FORCED_TOOL, NO_STATUS};
-use super::request::Asked;
+use super::request::RequestVariant;
 use super::response::read;
 use super::sign::Signer;
 use super::{AwsCredentials, Bedrock, address};
@@ -92,11 +92,11 @@ fn requests_are_spelled_as_the_protocol_says() {
             "inputSchema": {"json": {"type": "object", "properties": {"q": {"type": "string"}}}},
             "description": "Searches"}}]},
         "inferenceConfig": {"maxTokens": 100, "temperature": 0.7}});
-    let body = |made| Asked::new(MODEL, &request, made).body().unwrap();
+    let body = |made| RequestVariant::new(MODEL, &request, made).body().unwrap();
     assert_eq!(body(0).to_string(), expected.to_string());
     assert!(!body(NO_STATUS).to_string().contains("status"));
     let nothing = LlmRequest::default();
-    let error = Asked::new(MODEL, &nothing, 0).body().unwrap_err();
+    let error = RequestVariant::new(MODEL, &nothing, 0).body().unwrap_err();
     assert_eq!(error.kind, LlmErrorKind::InvalidRequest);
 }
 
@@ -104,7 +104,7 @@ fn requests_are_spelled_as_the_protocol_says() {
 fn caching_marks_system_tools_and_the_last_message_of_claude() {
     let request = LlmRequest { cache: true, ..full_request() };
     let marks = |model: &str, made| {
-        Asked::new(model, &request, made).body().unwrap().to_string().matches("cachePoint").count()
+        RequestVariant::new(model, &request, made).body().unwrap().to_string().matches("cachePoint").count()
     };
     assert_eq!((marks(MODEL, 0), marks(MODEL, NO_CACHE), marks("amazon.nova-lite-v1:0", 0)), (3, 0, 0));
 }
@@ -115,7 +115,7 @@ fn ids_of_elsewhere_fit() {
     let call = crate::llm::ToolCallMsg { id: id.clone(), name: "t".into(), arguments: String::new() };
     let messages = vec![Message::user("hi"), Message::calls(" ", vec![call]), Message::tool(&id, "")];
     let request = LlmRequest { messages, ..LlmRequest::default() };
-    let body = Asked::new(MODEL, &request, 0).body().unwrap();
+    let body = RequestVariant::new(MODEL, &request, 0).body().unwrap();
     let wire = format!("{}_x", "a".repeat(62));
     assert_eq!(body["messages"][1]["content"][0]["toolUse"]["toolUseId"], wire);
     assert_eq!(
@@ -128,13 +128,13 @@ fn ids_of_elsewhere_fit() {
 fn images_are_bytes_or_objects_of_s3() {
     let mut messages = with_images();
     let request = LlmRequest { messages: messages.clone(), ..LlmRequest::default() };
-    let error = Asked::new(MODEL, &request, 0).body().unwrap_err();
+    let error = RequestVariant::new(MODEL, &request, 0).body().unwrap_err();
     assert!(error.message.starts_with("Bedrock fetches no images from the web"), "{error}");
     if let Message::User { images, .. } = &mut messages[0] {
         images[0] = Image::from_url("s3://bucket/cat.JPG").unwrap();
     }
     let request = LlmRequest { messages, ..LlmRequest::default() };
-    let body = Asked::new(MODEL, &request, 0).body().unwrap();
+    let body = RequestVariant::new(MODEL, &request, 0).body().unwrap();
     let png = json!({"image": {"format": "png", "source": {"bytes": PNG_BASE64}}});
     assert_eq!(
         body["messages"][0]["content"],
@@ -178,7 +178,7 @@ async fn answers_are_read_and_signed_thinking_goes_back() {
         provider_state: response.provider_state,
     };
     let request = LlmRequest { messages: vec![said], ..LlmRequest::default() };
-    let body = Asked::new(MODEL, &request, 0).body().unwrap();
+    let body = RequestVariant::new(MODEL, &request, 0).body().unwrap();
     assert_eq!(body["messages"][0]["content"], json!([thought, {"text": "Let me look"}]));
 }
 

@@ -63,7 +63,7 @@ impl Gemini {
         let answer = posted.map_err(about_key)?;
         match sink {
             Some(sink) if answer.is_stream() => {
-                let mut reader = stream::Reader::new(sink);
+                let mut reader = stream::EventJoiner::new(sink);
                 read_events(answer, &endpoint, &mut reader).await?;
                 reader.finish()
             }

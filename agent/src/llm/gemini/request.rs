@@ -2,7 +2,7 @@
 
 use super::super::message::{instructions, schema_in_words, tells_error};
 use super::super::{Image, LlmError, LlmErrorKind, LlmRequest, Message, ToolCallMsg};
-use super::state::{Known, State, wire_id};
+use super::state::{MessageState, PriorCall, wire_id};
 use ptc_base::json::{Value as Json, json};
 
 /// Stands for the signature of a call that no model of this family made; from its third generation on they insist on one.
@@ -61,7 +61,7 @@ pub(super) fn body(model: &str, request: &LlmRequest, enforced: bool) -> Result<
 fn contents(model: &str, messages: &[Message]) -> Vec<Json> {
     let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
     // The calls of the last turn of the model.
-    let mut known: Vec<Known<'_>> = Vec::new();
+    let mut known: Vec<PriorCall<'_>> = Vec::new();
     for message in messages {
         let (role, parts) = match message {
             Message::System { .. } => continue,
@@ -69,11 +69,11 @@ fn contents(model: &str, messages: &[Message]) -> Vec<Json> {
                 ("user", images.iter().map(image_part).chain(text_part(content, None)).collect())
             }
             Message::Assistant { content, tool_calls, images, provider_state } => {
-                let state = State::of(provider_state.as_ref());
+                let state = MessageState::of(provider_state.as_ref());
                 known = tool_calls
                     .iter()
                     .enumerate()
-                    .map(|(at, call)| Known { call, id: wire_id(state.as_ref(), at).map(str::to_owned) })
+                    .map(|(at, call)| PriorCall { call, id: wire_id(state.as_ref(), at).map(str::to_owned) })
                     .collect();
                 ("model", said(model, content, images, tool_calls, state.as_ref()))
             }
@@ -98,7 +98,7 @@ fn said(
     content: &str,
     images: &[Image],
     calls: &[ToolCallMsg],
-    state: Option<&State>,
+    state: Option<&MessageState>,
 ) -> Vec<Json> {
     let mut parts: Vec<Json> =
         text_part(content, state.and_then(|state| state.text.as_deref())).into_iter().collect();
@@ -154,7 +154,7 @@ fn image_part(image: &Image) -> Json {
 
 /// The result of a call: an object with `output` or `error`.
 #[expect(clippy::disallowed_methods, reason = "entry point: result_part()")]
-fn result_part(known: Option<&Known<'_>>, content: &str) -> Json {
+fn result_part(known: Option<&PriorCall<'_>>, content: &str) -> Json {
     let value = serde_json::from_str::<Json>(content).unwrap_or_else(|_| content.into());
     let key = if tells_error(content) { "error" } else { "output" };
     let name = known.map_or("unknown", |known| &known.call.name);

@@ -2,7 +2,7 @@
 
 use super::super::endpoint::{Endpoint, kind_of_status, retry_delay};
 use super::super::{Image, LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
-use super::state::{CallState, State};
+use super::state::{CallState, MessageState};
 use ptc_base::json::Value as Json;
 
 /// Tool calls of one response: far more than a run would answer.
@@ -10,7 +10,7 @@ const MAX_CALLS: usize = 1024;
 
 /// The response in an answer's body.
 pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmError> {
-    let mut answer = Answer::default();
+    let mut answer = AnswerBuilder::default();
     let read = answer.add(json, &mut |_| {}).and_then(|()| answer.finish());
     read.map_err(|error| {
         let shown = if error.kind == LlmErrorKind::Malformed { format!(": {json}") } else { String::new() };
@@ -20,11 +20,11 @@ pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmE
 
 /// The answer, received in pieces or at once.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct AnswerBuilder {
     content: Option<String>,
     calls: Vec<ToolCall>,
     images: Vec<Image>,
-    state: State,
+    state: MessageState,
     finish: Option<String>,
     /// The provider's sentence on why it stopped.
     said: Option<String>,
@@ -34,18 +34,18 @@ pub(super) struct Answer {
 }
 
 /// One piece of an answer.
-pub(super) enum Piece<'a> {
+pub(super) enum AnswerPiece<'a> {
     Text(&'a str),
     Thought(&'a str),
     Call(usize, &'a ToolCall),
 }
 
-impl Answer {
+impl AnswerBuilder {
     /// Adds a chunk and reports its pieces to `note`.
     ///
     /// # Errors
     /// An error in it, or a prompt that was blocked.
-    pub(super) fn add(&mut self, json: &Json, note: &mut dyn FnMut(Piece<'_>)) -> Result<(), LlmError> {
+    pub(super) fn add(&mut self, json: &Json, note: &mut dyn FnMut(AnswerPiece<'_>)) -> Result<(), LlmError> {
         if let Some(error) = failure(json) {
             return Err(error);
         }
@@ -76,17 +76,17 @@ impl Answer {
         self.finish.is_some()
     }
 
-    fn part(&mut self, part: &Json, note: &mut dyn FnMut(Piece<'_>)) -> Result<(), LlmError> {
+    fn part(&mut self, part: &Json, note: &mut dyn FnMut(AnswerPiece<'_>)) -> Result<(), LlmError> {
         let signature = part["thoughtSignature"].as_str().map(str::to_owned);
         let text = part["text"].as_str();
         if part["thought"] == Json::Bool(true) {
             if let Some(text) = text.filter(|text| !text.is_empty()) {
-                note(Piece::Thought(text));
+                note(AnswerPiece::Thought(text));
             }
         } else if let Some(text) = text {
             self.content.get_or_insert_default().push_str(text);
             if !text.is_empty() {
-                note(Piece::Text(text));
+                note(AnswerPiece::Text(text));
             }
             self.state.text = signature.or(self.state.text.take());
         } else if let Some(call) = part.get("functionCall") {
@@ -98,7 +98,7 @@ impl Answer {
             let arguments = call.get("args").map(Json::to_string).unwrap_or_default();
             let name = call["name"].as_str().unwrap_or_default();
             let call = ToolCall::from_text(id.clone(), name, &arguments);
-            note(Piece::Call(self.calls.len(), &call));
+            note(AnswerPiece::Call(self.calls.len(), &call));
             self.calls.push(call);
             self.state.calls.push(CallState { id, signature });
         } else if let Some(data) = part.get("inlineData") {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The state of one message, kept under `gemini` in the message's `provider_state`.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct State {
+pub(super) struct MessageState {
     /// The signature of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
@@ -29,10 +29,10 @@ pub(super) struct CallState {
     pub(super) signature: Option<String>,
 }
 
-impl State {
+impl MessageState {
     /// The state of a message; none if another provider's model said it.
-    #[expect(clippy::disallowed_methods, reason = "entry point: State.of")]
-    pub(super) fn of(provider_state: Option<&Json>) -> Option<State> {
+    #[expect(clippy::disallowed_methods, reason = "entry point: MessageState.of")]
+    pub(super) fn of(provider_state: Option<&Json>) -> Option<MessageState> {
         let state = provider_state?.get("gemini")?;
         ptc_base::json::from_str(&state.to_string()).ok()
     }
@@ -48,12 +48,12 @@ impl State {
 }
 
 /// The id under which a call goes back: the model's own, or none.
-pub(super) fn wire_id(state: Option<&State>, at: usize) -> Option<&str> {
+pub(super) fn wire_id(state: Option<&MessageState>, at: usize) -> Option<&str> {
     state?.calls.get(at)?.id.as_deref()
 }
 
 /// A call that results may refer to.
-pub(super) struct Known<'a> {
+pub(super) struct PriorCall<'a> {
     pub(super) call: &'a ToolCallMsg,
     pub(super) id: Option<String>,
 }

@@ -2,18 +2,18 @@
 
 use super::super::endpoint::{EventStream, Flow};
 use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, emit};
-use super::response::{Answer, Piece};
+use super::response::{AnswerBuilder, AnswerPiece};
 use ptc_base::json::Value as Json;
 
 /// Joins events.
-pub(super) struct Reader {
+pub(super) struct EventJoiner {
     sink: EventSink,
-    answer: Answer,
+    answer: AnswerBuilder,
 }
 
-impl Reader {
-    pub(super) fn new(sink: EventSink) -> Reader {
-        Reader { sink, answer: Answer::default() }
+impl EventJoiner {
+    pub(super) fn new(sink: EventSink) -> EventJoiner {
+        EventJoiner { sink, answer: AnswerBuilder::default() }
     }
 
     /// The response, once the stream has ended.
@@ -22,8 +22,8 @@ impl Reader {
     }
 }
 
-impl EventStream for Reader {
-    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.event")]
+impl EventStream for EventJoiner {
+    #[expect(clippy::disallowed_methods, reason = "entry point: EventJoiner.event")]
     fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
         let json: Json = ptc_base::json::from_str(data).map_err(|error| {
             LlmError::new(
@@ -33,10 +33,10 @@ impl EventStream for Reader {
         })?;
         let sink = &self.sink;
         self.answer.add(&json, &mut |piece| match piece {
-            Piece::Text(text) => emit(sink, LlmEvent::Text(text)),
-            Piece::Thought(text) => emit(sink, LlmEvent::Reasoning(text)),
+            AnswerPiece::Text(text) => emit(sink, LlmEvent::Text(text)),
+            AnswerPiece::Thought(text) => emit(sink, LlmEvent::Reasoning(text)),
             // Calls come whole.
-            Piece::Call(index, call) => {
+            AnswerPiece::Call(index, call) => {
                 emit(sink, LlmEvent::ToolCall { index, name: &call.name });
                 emit(sink, LlmEvent::Arguments { index, text: &call.arguments_text() });
             }

@@ -1,7 +1,7 @@
 use super::Gemini;
 use super::request::body;
 use super::response::read;
-use super::stream::Reader;
+use super::stream::EventJoiner;
 use crate::llm::endpoint::{Endpoint, EventStream};
 use crate::llm::testing::{
     Act, PNG_BASE64, Provider, answer, any_answer, events, full_request, notes, ok, with_images,
@@ -280,7 +280,7 @@ proptest::proptest! {
         for answer in [&whole, &part(&whole), &json!({"usageMetadata": whole, "candidates": whole, "error": whole})] {
             let _ = read(answer, &endpoint);
         }
-        let mut reader = Reader::new(notes().0);
+        let mut reader = EventJoiner::new(notes().0);
         for event in &events {
             let _ = reader.event(&event.to_string());
             let _ = reader.event(&part(event).to_string());

@@ -30,42 +30,42 @@ const MAX_URL: usize = 8 << 10;
 /// # Ok::<_, ptc_agent::llm::ImageError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
-pub struct Image(Source);
+#[serde(try_from = "RecordedImage", into = "RecordedImage")]
+pub struct Image(ImageSource);
 
 #[derive(Clone, PartialEq, Eq)]
-enum Source {
-    Bytes { kind: Kind, bytes: Bytes },
+enum ImageSource {
+    Bytes { kind: ImageFormat, bytes: Bytes },
     Url(String),
 }
 
 /// The formats that every provider reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ImageFormat {
     Png,
     Jpeg,
     Gif,
     Webp,
 }
 
-impl Kind {
+impl ImageFormat {
     /// By the first bytes.
-    fn of(bytes: &[u8]) -> Option<Kind> {
+    fn of(bytes: &[u8]) -> Option<ImageFormat> {
         match bytes {
-            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Kind::Png),
-            [0xff, 0xd8, 0xff, ..] => Some(Kind::Jpeg),
-            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Kind::Gif),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Kind::Webp),
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(ImageFormat::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(ImageFormat::Jpeg),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(ImageFormat::Gif),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::Webp),
             _ => None,
         }
     }
 
     fn media_type(self) -> &'static str {
         match self {
-            Kind::Png => "image/png",
-            Kind::Jpeg => "image/jpeg",
-            Kind::Gif => "image/gif",
-            Kind::Webp => "image/webp",
+            ImageFormat::Png => "image/png",
+            ImageFormat::Jpeg => "image/jpeg",
+            ImageFormat::Gif => "image/gif",
+            ImageFormat::Webp => "image/webp",
         }
     }
 }
@@ -101,8 +101,8 @@ impl Image {
         if bytes.len() > MAX_IMAGE_BYTES {
             return Err(ImageError::TooLarge { bytes: bytes.len() });
         }
-        let kind = Kind::of(&bytes).ok_or(ImageError::Unsupported)?;
-        Ok(Image(Source::Bytes { kind, bytes }))
+        let kind = ImageFormat::of(&bytes).ok_or(ImageError::Unsupported)?;
+        Ok(Image(ImageSource::Bytes { kind, bytes }))
     }
 
     /// An image of bytes in base64.
@@ -121,8 +121,8 @@ impl Image {
     /// An image that a model made, as base64: as large as its answer may be.
     fn unbounded(text: &str) -> Result<Image, ImageError> {
         let bytes = STANDARD.decode(text.trim()).map_err(|_| ImageError::Base64)?;
-        let kind = Kind::of(&bytes).ok_or(ImageError::Unsupported)?;
-        Ok(Image(Source::Bytes { kind, bytes: bytes.into() }))
+        let kind = ImageFormat::of(&bytes).ok_or(ImageError::Unsupported)?;
+        Ok(Image(ImageSource::Bytes { kind, bytes: bytes.into() }))
     }
 
     /// An image that a model made, as base64, or none if it cannot be read: the rest of the answer counts.
@@ -151,15 +151,15 @@ impl Image {
             && url.parse::<Uri>().is_ok_and(|uri| {
                 matches!(uri.scheme_str(), Some("https" | "http" | "s3")) && uri.host().is_some()
             });
-        if fits { Ok(Image(Source::Url(url.to_owned()))) } else { Err(ImageError::Url) }
+        if fits { Ok(Image(ImageSource::Url(url.to_owned()))) } else { Err(ImageError::Url) }
     }
 
     /// Its media type, such as `image/png`; `None` for an address.
     #[must_use]
     pub fn media_type(&self) -> Option<&'static str> {
         match &self.0 {
-            Source::Bytes { kind, .. } => Some(kind.media_type()),
-            Source::Url(_) => None,
+            ImageSource::Bytes { kind, .. } => Some(kind.media_type()),
+            ImageSource::Url(_) => None,
         }
     }
 
@@ -167,8 +167,8 @@ impl Image {
     #[must_use]
     pub fn bytes(&self) -> Option<&Bytes> {
         match &self.0 {
-            Source::Bytes { bytes, .. } => Some(bytes),
-            Source::Url(_) => None,
+            ImageSource::Bytes { bytes, .. } => Some(bytes),
+            ImageSource::Url(_) => None,
         }
     }
 
@@ -176,8 +176,8 @@ impl Image {
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         match &self.0 {
-            Source::Bytes { .. } => None,
-            Source::Url(url) => Some(url),
+            ImageSource::Bytes { .. } => None,
+            ImageSource::Url(url) => Some(url),
         }
     }
 
@@ -194,8 +194,8 @@ impl Image {
     /// Media type and base64, or the address.
     pub(crate) fn parts(&self) -> Result<(&'static str, String), &str> {
         match &self.0 {
-            Source::Bytes { kind, bytes } => Ok((kind.media_type(), STANDARD.encode(bytes))),
-            Source::Url(url) => Err(url),
+            ImageSource::Bytes { kind, bytes } => Ok((kind.media_type(), STANDARD.encode(bytes))),
+            ImageSource::Url(url) => Err(url),
         }
     }
 
@@ -216,8 +216,8 @@ fn unreadable(why: &ImageError) {
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Source::Bytes { kind, bytes } => write!(f, "{}, {} bytes", kind.media_type(), bytes.len()),
-            Source::Url(_) => f.write_str("at an address"),
+            ImageSource::Bytes { kind, bytes } => write!(f, "{}, {} bytes", kind.media_type(), bytes.len()),
+            ImageSource::Url(_) => f.write_str("at an address"),
         }
     }
 }
@@ -231,27 +231,27 @@ impl fmt::Debug for Image {
 /// An image as recordings hold it.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum RecordedImage {
     Bytes { media_type: String, data: String },
     Url { url: String },
 }
 
-impl From<Image> for Written {
-    fn from(image: Image) -> Written {
+impl From<Image> for RecordedImage {
+    fn from(image: Image) -> RecordedImage {
         match image.parts() {
-            Ok((media_type, data)) => Written::Bytes { media_type: media_type.to_owned(), data },
-            Err(url) => Written::Url { url: url.to_owned() },
+            Ok((media_type, data)) => RecordedImage::Bytes { media_type: media_type.to_owned(), data },
+            Err(url) => RecordedImage::Url { url: url.to_owned() },
         }
     }
 }
 
-impl TryFrom<Written> for Image {
+impl TryFrom<RecordedImage> for Image {
     type Error = ImageError;
 
-    fn try_from(written: Written) -> Result<Image, ImageError> {
+    fn try_from(written: RecordedImage) -> Result<Image, ImageError> {
         match written {
-            Written::Bytes { data, .. } => Image::unbounded(&data),
-            Written::Url { url } => Image::from_url(&url),
+            RecordedImage::Bytes { data, .. } => Image::unbounded(&data),
+            RecordedImage::Url { url } => Image::from_url(&url),
         }
     }
 }

@@ -65,7 +65,7 @@ impl OpenAi {
                 Ok(answer) => {
                     return match sink {
                         Some(sink) if answer.is_stream() => {
-                            let mut reader = stream::Reader::new(sink);
+                            let mut reader = stream::ChunkJoiner::new(sink);
                             read_events(answer, &self.endpoint, &mut reader).await?;
                             reader.finish()
                         }

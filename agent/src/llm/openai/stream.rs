@@ -9,7 +9,7 @@ use super::response::{arguments, assemble, failure, images, text, usage};
 use ptc_base::json::Value as Json;
 
 /// Joins chunks.
-pub(super) struct Reader {
+pub(super) struct ChunkJoiner {
     sink: EventSink,
     content: Option<String>,
     refusal: Option<String>,
@@ -29,9 +29,9 @@ struct Partial {
     arguments: String,
 }
 
-impl Reader {
-    pub(super) fn new(sink: EventSink) -> Reader {
-        Reader {
+impl ChunkJoiner {
+    pub(super) fn new(sink: EventSink) -> ChunkJoiner {
+        ChunkJoiner {
             sink,
             content: None,
             refusal: None,
@@ -101,8 +101,8 @@ impl Reader {
     }
 }
 
-impl EventStream for Reader {
-    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.event")]
+impl EventStream for ChunkJoiner {
+    #[expect(clippy::disallowed_methods, reason = "entry point: ChunkJoiner.event")]
     fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
         if data.trim() == "[DONE]" {
             return Ok(Flow::End);

@@ -2,7 +2,7 @@ use super::OpenAi;
 use super::concession::{NEW_MAX_TOKENS, NO_FORMAT, NO_NULL_CONTENT, NO_SCHEMA, VALID_ARGUMENTS};
 use super::request::body;
 use super::response::read;
-use super::stream::Reader;
+use super::stream::ChunkJoiner;
 use crate::llm::endpoint::{Endpoint, EventStream};
 use crate::llm::testing::{Act, Provider, STREAM, answer, any_answer, events, full_request, notes, ok};
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, StopReason, TimeLimits, Usage};
@@ -458,7 +458,7 @@ proptest::proptest! {
         for content in [&whole, &json!({"choices": [{"message": whole, "finish_reason": "stop"}], "usage": whole})] {
             let _ = read(content, &endpoint);
         }
-        let mut reader = Reader::new(notes().0);
+        let mut reader = ChunkJoiner::new(notes().0);
         for delta in &deltas {
             for event in [delta.clone(), json!({"choices": [{"delta": delta}]}), json!({"choices": [{"delta": {"tool_calls": [delta]}}]})] {
                 let _ = reader.event(&event.to_string());

@@ -199,7 +199,7 @@ impl ModelRef {
             Some(base) => base.clone(),
             None => provider.base_url(env),
         };
-        let place = Place { base: &base, model: &self.model, key: key.as_ref(), env };
+        let place = ModelEndpoint { base: &base, model: &self.model, key: key.as_ref(), env };
         match provider {
             Provider::Anthropic => anthropic(&place, connect),
             Provider::Google if !speaks_openai(&base) => gemini(&place, connect),
@@ -214,7 +214,7 @@ impl ModelRef {
     not(feature = "bedrock"),
     expect(dead_code, reason = "Bedrock alone looks for more in the environment")
 )]
-struct Place<'a> {
+struct ModelEndpoint<'a> {
     base: &'a str,
     model: &'a str,
     key: Option<&'a Secret>,
@@ -226,15 +226,15 @@ macro_rules! protocols {
     ($($name:ident $feature:literal $make:expr;)+) => {
         $(
             #[cfg(feature = $feature)]
-            fn $name(place: &Place<'_>, connect: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
-                let make: fn(&Place<'_>) -> Result<_, ModelError> = $make;
+            fn $name(place: &ModelEndpoint<'_>, connect: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
+                let make: fn(&ModelEndpoint<'_>) -> Result<_, ModelError> = $make;
                 let client = make(place)?.http(connect.http.clone()).limits(connect.limits);
                 let retrying = Retrying::new(client, connect.retry.clone());
                 Ok(Arc::new(retrying.on_retry(connect.on_retry.clone())))
             }
 
             #[cfg(not(feature = $feature))]
-            fn $name(_: &Place<'_>, _: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
+            fn $name(_: &ModelEndpoint<'_>, _: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
                 Err(ModelError::NotBuilt { feature: $feature })
             }
         )+
@@ -250,8 +250,8 @@ protocols! {
 
 /// A client for `REGION/MODEL`, or for `MODEL` in the environment's region.
 #[cfg(feature = "bedrock")]
-fn client_of_bedrock(place: &Place<'_>) -> Result<super::Bedrock, ModelError> {
-    let Place { base, model, env, .. } = *place;
+fn client_of_bedrock(place: &ModelEndpoint<'_>) -> Result<super::Bedrock, ModelError> {
+    let ModelEndpoint { base, model, env, .. } = *place;
     let credentials = super::AwsCredentials::from_env(env).ok_or(ModelError::NoAwsKeys)?;
     let named = model.split_once('/').filter(|(region, _)| is_region(region));
     let (region, model) = match named {

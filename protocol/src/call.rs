@@ -16,14 +16,14 @@ use super::client_requests::Outgoing;
 use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
 use super::exposed::Exposed;
 use super::hearing::Hearing;
-use super::listeners::Place;
+use super::listeners::ChannelSlot;
 use super::observer::CallSpan;
 use super::reply::{self, Answers};
 use super::results;
 use super::service::Service;
-use super::tasks::Asking;
+use super::tasks::TaskClient;
 use super::tool::ToolReply;
-use super::watches::{Wanted, Watch};
+use super::watches::{Subscription, Watch};
 use crate::concurrency_limiter::Permit;
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
@@ -34,7 +34,7 @@ pub struct Call {
     pub(super) service: Arc<Service>,
     pub(super) id: RequestId,
     pub(super) era: Era,
-    pub(super) work: Work,
+    pub(super) work: CallWork,
     /// When it was admitted.
     pub(super) started: Instant,
     pub(super) cancelled: Cancellation,
@@ -52,7 +52,7 @@ pub struct Call {
 }
 
 /// The work of a call.
-pub(super) enum Work {
+pub(super) enum CallWork {
     /// Runs a tool call.
     Tool {
         /// The tool's name.
@@ -75,11 +75,11 @@ pub(super) enum Work {
 
 /// A notification channel of the modern era.
 pub(super) struct Channel {
-    pub(super) place: Place,
+    pub(super) place: ChannelSlot,
     /// The notifications that its client asked for.
-    pub(super) wanted: Wanted,
+    pub(super) wanted: Subscription,
     /// The tasks that its client subscribes to, and that client.
-    pub(super) tasks: Option<(Asking, Vec<String>)>,
+    pub(super) tasks: Option<(TaskClient, Vec<String>)>,
 }
 
 impl Channel {
@@ -88,7 +88,7 @@ impl Channel {
         service: &Service,
         connection: &Connection,
         id: &RequestId,
-        (wanted, tasks): (&Wanted, Option<(Asking, Vec<String>)>),
+        (wanted, tasks): (&Subscription, Option<(TaskClient, Vec<String>)>),
         notify: &mut (impl FnMut(Vec<u8>) + Send),
     ) {
         let (own, news) = match (&service.tasks, tasks) {
@@ -97,7 +97,7 @@ impl Channel {
         };
         let mut news = news.fuse();
         let Some(exposed) = &service.exposed else {
-            notify(results::subscription_acknowledged(id, &Wanted::default(), &own));
+            notify(results::subscription_acknowledged(id, &Subscription::default(), &own));
             while let Some(task) = news.next().await {
                 notify(results::tasks::notification(service, id, &task));
             }
@@ -111,7 +111,7 @@ impl Channel {
             exposed.subscribe(&principal, number, uri).await.is_ok().then(|| uri.clone())
         });
         let told = futures_util::future::join_all(subscribing).await.into_iter().flatten().collect();
-        let offered = Wanted {
+        let offered = Subscription {
             uris: told,
             resources: wanted.resources && exposed.resources,
             prompts: wanted.prompts && exposed.prompts,
@@ -136,7 +136,7 @@ pub struct Watching {
 impl Watching {
     /// The subscription of a client on a pipe, to all lists.
     pub fn all_lists(exposed: &Arc<Exposed>) -> Self {
-        let lists = Wanted { resources: true, prompts: true, ..Wanted::default() };
+        let lists = Subscription { resources: true, prompts: true, ..Subscription::default() };
         Self { exposed: exposed.clone(), watch: exposed.watch(lists) }
     }
 }
@@ -200,7 +200,7 @@ impl Call {
 
     /// True if it is a notification channel, which lasts until it is closed.
     pub fn is_subscription(&self) -> bool {
-        matches!(self.work, Work::Listen(_))
+        matches!(self.work, CallWork::Listen(_))
     }
 
     /// Runs the call to its end. `notify` receives its notifications, before the response.
@@ -218,8 +218,8 @@ impl Call {
         let started = call.started;
         let Call { service, id, work, cancelled, hearing, outgoing, ticket, .. } = &mut call;
         let running = match work {
-            Work::Tool { running, .. } => running,
-            Work::Feature { method, running } => {
+            CallWork::Tool { running, .. } => running,
+            CallWork::Feature { method, running } => {
                 let method = *method;
                 let finished = tokio::select! {
                     biased;
@@ -235,7 +235,7 @@ impl Call {
                 info!(event = "feature_request_stop", request_id = %id, method, duration_ms = duration_ms(started));
                 return finished;
             }
-            Work::Listen(channel) => {
+            CallWork::Listen(channel) => {
                 let last = results::subscription_ended(service, id);
                 let connection = ticket.connection();
                 let Channel { place, wanted, tasks } = &mut **channel;
@@ -282,11 +282,11 @@ impl Call {
     fn ended(self, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> Finished {
         let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
         let (tool, eval_id, running) = match work {
-            Work::Tool { name, eval_id, running } => (name, eval_id, running),
-            Work::Feature { .. } => {
+            CallWork::Tool { name, eval_id, running } => (name, eval_id, running),
+            CallWork::Feature { .. } => {
                 return Finished::Cancelled(CancelledBy::End, cancelled_feature(&id));
             }
-            Work::Listen(_) => {
+            CallWork::Listen(_) => {
                 return Finished::Cancelled(CancelledBy::End, results::subscription_ended(&service, &id));
             }
         };

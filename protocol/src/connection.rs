@@ -66,7 +66,7 @@ pub enum CancelledBy {
 
 /// Why a call may not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum AdmissionError {
     /// A call with this id is running.
     Duplicate,
     /// The conversation's maximum number of calls is running.
@@ -229,16 +229,16 @@ impl Connection {
     }
 
     /// Registers a call. Dropping the ticket removes the call; its cancellation fires when a message asks for it.
-    pub fn enter(self: &Arc<Self>, id: &RequestId) -> Result<(Ticket, Cancellation), Refused> {
+    pub fn enter(self: &Arc<Self>, id: &RequestId) -> Result<(Ticket, Cancellation), AdmissionError> {
         let Some(max_in_flight) = self.max_in_flight else {
             return Ok((Ticket { connection: self.clone(), entry: None }, Cancellation(None)));
         };
         let mut state = self.state();
         if state.in_flight.contains_key(id) {
-            return Err(Refused::Duplicate);
+            return Err(AdmissionError::Duplicate);
         }
         if state.in_flight.len() >= max_in_flight {
-            return Err(Refused::Full(max_in_flight));
+            return Err(AdmissionError::Full(max_in_flight));
         }
         let generation = self.generation.fetch_add(1, Ordering::Relaxed);
         let (cancel, cancelled) = oneshot::channel();
@@ -338,13 +338,13 @@ mod tests {
     fn an_id_is_free_again_after_its_call_or_its_cancellation() {
         let connection = Connection::new(Owner::of(Principal::process()), 2);
         let (first, mut cancelled) = connection.enter(&id("1")).unwrap();
-        assert_eq!(connection.enter(&id("1")).unwrap_err(), Refused::Duplicate);
+        assert_eq!(connection.enter(&id("1")).unwrap_err(), AdmissionError::Duplicate);
         assert!(connection.cancel(&id("1")) && (&mut cancelled).now_or_never().is_some());
         let (_second, _keep) = connection.enter(&id("1")).unwrap();
         drop(first);
         assert_eq!(connection.running(), 1, "the late end of a cancelled call leaves its successor alone");
         let (_third, _keep) = connection.enter(&id("\"1\"")).unwrap();
-        assert_eq!(connection.enter(&id("2")).unwrap_err(), Refused::Full(2));
+        assert_eq!(connection.enter(&id("2")).unwrap_err(), AdmissionError::Full(2));
         assert!(!connection.cancel(&id("9")));
         assert_eq!(connection.cancel_all(), 2);
     }

@@ -16,7 +16,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tracing::warn;
 
-use super::watches::{MAX_WATCHED, Wanted, Watch, Watches};
+use super::watches::{MAX_WATCHED, Subscription, Watch, Watches};
 
 /// The error of an unknown resource (MCP).
 const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -82,8 +82,8 @@ impl Exposed {
     }
 
     /// Subscribes a client to those of the wanted notifications that this server offers, until the result is dropped.
-    pub(crate) fn watch(&self, lists: Wanted) -> Watch {
-        let offered = Wanted {
+    pub(crate) fn watch(&self, lists: Subscription) -> Watch {
+        let offered = Subscription {
             uris: BTreeSet::new(),
             resources: lists.resources && self.resources,
             prompts: lists.prompts && self.prompts,

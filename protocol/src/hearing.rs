@@ -9,7 +9,7 @@ use ptc_mcp::LogLevel;
 use ptc_mcp::message::params::Params;
 use tokio::sync::{mpsc, watch};
 
-use super::progress::Progress;
+use super::progress::ProgressReports;
 use super::reply;
 
 /// Capacity of the queue of messages for a client. Further messages are dropped.
@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// The notifications of one call, of the kinds that the client asked for.
 #[derive(Debug)]
 pub(crate) struct Hearing {
-    progress: Option<Progress>,
+    progress: Option<ProgressReports>,
     messages: Option<mpsc::Receiver<UpstreamMessage>>,
     /// Bytes of messages passed on.
     passed: usize,
@@ -41,7 +41,7 @@ impl Hearing {
         level: Option<LogLevel>,
         upstreams: Option<(&Redactor, &str)>,
     ) -> (Option<Hearing>, Telling) {
-        let (progress, sources) = Progress::asked_for(params).unzip();
+        let (progress, sources) = ProgressReports::asked_for(params).unzip();
         let (calls, said) = sources.map(|sources| (sources.calls, sources.upstreams)).unzip();
         let level = level.filter(|_| upstreams.is_some());
         if progress.is_none() && level.is_none() {

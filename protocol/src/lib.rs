@@ -55,6 +55,6 @@ pub use elsewhere::Elsewhere;
 pub use handled::Disposition;
 pub use handled::{Handled, Reply};
 pub use results::change;
-pub use service::{Asking, SessionNeed};
+pub use service::{AskingSettings, SessionNeed};
 pub use service::{MessageContext, Service};
 pub use watches::Notice;

@@ -61,11 +61,11 @@ impl fmt::Display for TooMany {
 #[derive(Debug)]
 pub struct Listeners {
     limits: ListenerLimits,
-    open: Mutex<Open>,
+    open: Mutex<ChannelTable>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct ChannelTable {
     next: u64,
     /// By number, so the oldest comes first.
     channels: BTreeMap<u64, Channel>,
@@ -79,7 +79,7 @@ struct Channel {
     _end: oneshot::Sender<()>,
 }
 
-impl Open {
+impl ChannelTable {
     fn of(&self, principal: &Principal) -> usize {
         self.by_principal.get(principal).copied().unwrap_or(0)
     }
@@ -127,7 +127,7 @@ impl Listeners {
     ///
     /// # Errors
     /// The limit that is reached.
-    pub(crate) fn try_open(self: &Arc<Self>, principal: &Principal) -> Result<Place, TooMany> {
+    pub(crate) fn try_open(self: &Arc<Self>, principal: &Principal) -> Result<ChannelSlot, TooMany> {
         let mut open = self.open();
         let own = open.of(principal);
         if own >= self.limits.per_owner {
@@ -142,23 +142,23 @@ impl Listeners {
         open.channels.insert(number, Channel { principal: principal.clone(), _end: end });
         *open.by_principal.entry(principal.clone()).or_default() += 1;
         drop(open);
-        Ok(Place { listeners: self.clone(), number, ended })
+        Ok(ChannelSlot { listeners: self.clone(), number, ended })
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, ChannelTable> {
         self.open.lock()
     }
 }
 
 /// The place of one channel, until this is dropped. As a future, it completes when the channel is evicted.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ChannelSlot {
     listeners: Arc<Listeners>,
     number: u64,
     ended: oneshot::Receiver<()>,
 }
 
-impl Future for Place {
+impl Future for ChannelSlot {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -167,7 +167,7 @@ impl Future for Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ChannelSlot {
     fn drop(&mut self) {
         self.listeners.open().remove(self.number);
     }

@@ -15,7 +15,7 @@ use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
 use smallvec::SmallVec;
 
-use super::tool::{CallContext, Origin, ToolReply};
+use super::tool::{CallContext, RequestOrigin, ToolReply};
 use crate::principal::Owner;
 use crate::report::CallReport;
 use crate::timestamp;
@@ -57,7 +57,7 @@ pub struct ObservedCall {
     /// The protocol revision of the call.
     pub revision: Revision,
     /// The request of the transport that brought it.
-    pub origin: Option<Origin>,
+    pub origin: Option<RequestOrigin>,
     /// The tool. An unknown name is truncated.
     pub tool: Cow<'static, str>,
     /// The program, if the call has one and an observer reads programs.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::usage::Usage;
+use crate::usage::PrincipalUsage;
 use ptc_host::digest::short_hash;
 
 /// The name of all callers of a listener without tokens.
@@ -20,7 +20,7 @@ struct Account {
     name: Arc<str>,
     /// Computed once, because every request's log line and trace identifies its caller by it.
     hash: Box<str>,
-    usage: Usage,
+    usage: PrincipalUsage,
 }
 
 impl PartialEq for Principal {
@@ -41,7 +41,7 @@ impl Principal {
     /// The caller of that name.
     pub fn named(name: &str) -> Self {
         let hash = short_hash(name.as_bytes()).into();
-        Principal(Arc::new(Account { name: name.into(), hash, usage: Usage::default() }))
+        Principal(Arc::new(Account { name: name.into(), hash, usage: PrincipalUsage::default() }))
     }
 
     /// A number that it shares with its clones and, while any of them exists, with no other.
@@ -50,7 +50,7 @@ impl Principal {
     }
 
     /// The resources that it uses now, under this value and its clones.
-    pub fn usage(&self) -> &Usage {
+    pub fn usage(&self) -> &PrincipalUsage {
         &self.0.usage
     }
 

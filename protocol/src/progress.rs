@@ -32,7 +32,7 @@ pub(crate) struct Sources {
 
 /// The reports of one call.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressReports {
     /// JSON of the token to report under.
     token: String,
     calls: watch::Receiver<CallsSoFar>,
@@ -45,10 +45,10 @@ pub(crate) struct Progress {
     reports: u64,
 }
 
-impl Progress {
+impl ProgressReports {
     /// The reports that a request asks for, and the senders of their facts. `None` without a usable token: a string
     /// or an integer within the length limit.
-    pub(crate) fn asked_for(params: &Params<'_>) -> Option<(Progress, Sources)> {
+    pub(crate) fn asked_for(params: &Params<'_>) -> Option<(ProgressReports, Sources)> {
         let raw = params.meta.progress_token?;
         if raw.text().len() > MAX_TOKEN_BYTES || !matches!(raw.kind(), Kind::String | Kind::Integer) {
             return None;
@@ -58,7 +58,7 @@ impl Progress {
         let now = time::now();
         let token = raw.text().to_owned();
         Some((
-            Progress { token, calls, said, is_news: false, began: now, last: now, reports: 0 },
+            ProgressReports { token, calls, said, is_news: false, began: now, last: now, reports: 0 },
             Sources { calls: counter, upstreams },
         ))
     }
@@ -117,12 +117,12 @@ mod tests {
 
     use super::*;
 
-    fn asking(token: &str) -> Option<(Progress, Sources)> {
+    fn asking(token: &str) -> Option<(ProgressReports, Sources)> {
         let meta = Meta { progress_token: Some(Raw::parse(token).unwrap()), ..Meta::default() };
-        Progress::asked_for(&Params { meta, ..Params::default() })
+        ProgressReports::asked_for(&Params { meta, ..Params::default() })
     }
 
-    async fn report(progress: &mut Progress) -> (u64, String) {
+    async fn report(progress: &mut ProgressReports) -> (u64, String) {
         let told: Value = serde_json::from_slice(&progress.next().await).unwrap();
         assert_eq!(told["params"]["progressToken"], "t");
         let number = told["params"]["progress"].as_u64().unwrap();

@@ -55,7 +55,7 @@ impl<'a> MessageContext<'a> {
 
 /// How clients are asked the questions of programs.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct AskingSettings {
     /// Seals and opens the states that clients of the modern era return.
     pub states: RequestStates,
     /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
@@ -98,7 +98,7 @@ pub struct Service {
     /// Receives the roots of a client, if an upstream needs them.
     pub client_roots: Option<ClientRoots>,
     /// How clients are asked; `None` if questions are off.
-    pub asking: Option<Asking>,
+    pub asking: Option<AskingSettings>,
     /// Serves the tasks that calls become; `None` if tasks are off.
     pub tasks: Option<Arc<dyn TaskDesk>>,
     /// The observers of every call, if there are any.

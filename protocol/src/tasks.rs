@@ -34,7 +34,7 @@ pub enum NotTaken {
 
 /// The client that asks for tasks.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct TaskClient {
     /// The caller: tasks of others are unknown.
     pub principal: Principal,
     /// The modes of questions that its request declares.
@@ -48,23 +48,23 @@ pub type TaskNews = (Vec<String>, BoxStream<'static, Task>);
 /// The owner of tasks.
 pub trait TaskDesk: Send + Sync {
     /// The current state of the task of that id.
-    fn get(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<Task, NoTask>>;
+    fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, NoTask>>;
 
     /// Takes answers to the questions of a task. `responses` is the text of a JSON object; keys that are not open are
     /// ignored.
     fn update(
         &self,
-        asking: Asking,
+        asking: TaskClient,
         id: String,
         responses: String,
     ) -> BoxFuture<'static, Result<(), NotTaken>>;
 
     /// Cancels a task. One that has ended stays as it is.
-    fn cancel(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<(), NoTask>>;
+    fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), NoTask>>;
 
     /// Subscribes to these tasks. The stream begins with the current state of each; dropping it ends the
     /// subscription.
-    fn listen(&self, asking: Asking, ids: Vec<String>) -> BoxFuture<'static, TaskNews>;
+    fn listen(&self, asking: TaskClient, ids: Vec<String>) -> BoxFuture<'static, TaskNews>;
 }
 
 impl NoTask {

@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 
 use crate::concurrency_limiter::CallLimits;
 use crate::request_state::{RequestStates, StateRules};
-use crate::tool::{Annotations, CallContext, Definition, Prepared, Registry, Tool, ToolReply};
-use crate::{Asking, Service};
+use crate::tool::{Annotations, CallContext, Definition, Preparation, Registry, Tool, ToolReply};
+use crate::{AskingSettings, Service};
 
 /// A tool whose arguments select its behaviour: `{"say": text}` answers at once, `{"wait": true}` answers when
 /// released, `{"panic": true}` panics, `{"ask": true}` asks the client and answers with its reply.
@@ -41,7 +41,7 @@ impl Tool for MockTool {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         let has = |name: &str| {
             arguments
                 .and_then(Raw::members)
@@ -51,14 +51,14 @@ impl Tool for MockTool {
                 .map(|(_, value)| value)
         };
         if let Some(text) = has("now").and_then(Raw::as_str) {
-            return Prepared::Done(ToolReply::text(false, text));
+            return Preparation::Done(ToolReply::text(false, text));
         }
         if has("panic").is_some() {
-            return Prepared::Gated(async { panic!("a tool that panics") }.boxed());
+            return Preparation::Gated(async { panic!("a tool that panics") }.boxed());
         }
         if has("ask").is_some() {
             let line = context.asked.line.clone();
-            return Prepared::Gated(
+            return Preparation::Gated(
                 async move {
                     let Some(asked) = line.and_then(|line| line.request("elicitation/create", "{}").ok())
                     else {
@@ -73,7 +73,7 @@ impl Tool for MockTool {
         let say = has("say").and_then(Raw::as_str).unwrap_or_default().into_owned();
         let waits = has("wait").is_some();
         let (release, dropped) = (self.release.clone(), self.dropped.clone());
-        Prepared::Gated(
+        Preparation::Gated(
             async move {
                 let mut guard = DropCount(Some(dropped));
                 if waits {
@@ -106,10 +106,10 @@ pub struct Strings {
 }
 
 /// The elicitation settings of test services.
-fn asking() -> Option<Asking> {
+fn asking() -> Option<AskingSettings> {
     let rules = StateRules { ttl: Duration::from_secs(600), max_bytes: 256 << 10 };
     let secret = Secret::random().expect("entropy");
-    Some(Asking {
+    Some(AskingSettings {
         states: RequestStates::new(&secret, "test", rules),
         open: Duration::from_secs(45),
         page: Duration::from_secs(15),

@@ -31,7 +31,7 @@ impl Count {
 
 /// The resources that one principal uses.
 #[derive(Debug, Default)]
-pub struct Usage {
+pub struct PrincipalUsage {
     /// Running calls that hold a permit.
     pub(crate) calls: Count,
     /// Open connections whose last request was its own.

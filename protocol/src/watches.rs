@@ -28,7 +28,7 @@ pub enum Notice {
 
 /// The notifications that a client wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct Subscription {
     /// Changes of resources, by URIs of ours.
     pub(crate) uris: BTreeSet<String>,
     /// Changes of the list of resources.
@@ -46,7 +46,7 @@ pub(super) struct Watches {
 #[derive(Debug, Default)]
 struct Watching {
     next: u64,
-    watchers: HashMap<u64, (Wanted, Arc<Told>), ahash::RandomState>,
+    watchers: HashMap<u64, (Subscription, Arc<PendingNotifications>), ahash::RandomState>,
     /// The subscribers of each resource: an upstream may report frequent changes.
     by_uri: HashMap<String, BTreeSet<u64>, ahash::RandomState>,
 }
@@ -64,13 +64,13 @@ impl Watching {
 
 /// The pending notifications of one client.
 #[derive(Debug, Default)]
-struct Told {
-    pending: Mutex<Wanted>,
+struct PendingNotifications {
+    pending: Mutex<Subscription>,
     news: Notify,
 }
 
-impl Told {
-    fn tell(&self, add: impl FnOnce(&mut Wanted)) {
+impl PendingNotifications {
+    fn tell(&self, add: impl FnOnce(&mut Subscription)) {
         add(&mut self.pending.lock());
         self.news.notify_one();
     }
@@ -78,8 +78,8 @@ impl Told {
 
 impl Watches {
     /// Subscribes a client to what `wanted` says.
-    pub(super) fn open(self: &Arc<Self>, wanted: Wanted) -> Watch {
-        let told = Arc::<Told>::default();
+    pub(super) fn open(self: &Arc<Self>, wanted: Subscription) -> Watch {
+        let told = Arc::<PendingNotifications>::default();
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
@@ -164,7 +164,7 @@ fn wholes(uri: &str) -> impl Iterator<Item = &str> {
 pub struct Watch {
     watches: Arc<Watches>,
     number: u64,
-    told: Arc<Told>,
+    told: Arc<PendingNotifications>,
 }
 
 impl Watch {
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn whoever_watches_is_told_once_of_the_latest() {
         let watches = Arc::<Watches>::default();
-        let first = watches.open(Wanted { resources: true, ..Wanted::default() });
-        let second = watches.open(Wanted::default());
+        let first = watches.open(Subscription { resources: true, ..Subscription::default() });
+        let second = watches.open(Subscription::default());
         assert!(watches.add(first.number(), "ptc://a/x") && watches.add(second.number(), "ptc://a/x"));
         for _ in 0..1000 {
             watches.updated("ptc://a/x");
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn nobody_watches_without_end() {
         let watches = Arc::<Watches>::default();
-        let watch = watches.open(Wanted::default());
+        let watch = watches.open(Subscription::default());
         let added = (0..500).filter(|n| watches.add(watch.number(), &format!("ptc://a/{n}"))).count();
         assert_eq!(added, MAX_WATCHED);
         assert!(watches.add(watch.number(), "ptc://a/7"), "it watches that already");

@@ -17,7 +17,7 @@ use super::prints::PrintLog;
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::timestamp;
-use ptc_protocol::tool::{Asked, CallContext, Instead, ReplyText, ToolReply};
+use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply};
 use ptc_protocol::{Elicitation, codec};
 
 /// The version of the format. A build with another version leaves the record alone.
@@ -87,10 +87,10 @@ impl KeptCall {
             result_room: self.result_room,
             progress: None,
             audience: None,
-            asked: Asked {
+            asked: ClientReach {
                 takes_tasks: modes.is_some(),
                 modes: modes.unwrap_or_default(),
-                ..Asked::default()
+                ..ClientReach::default()
             },
             permit: PermitLoan::default(),
         })

@@ -8,7 +8,7 @@ use ptc_mcp::json::Raw;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
 use ptc_server::principal::{Owner, Principal};
-use ptc_server::protocol::tool::{CallContext, Prepared, Tool, ToolReply};
+use ptc_server::protocol::tool::{CallContext, Preparation, Tool, ToolReply};
 use ptc_server::settings::{Profile, Sessions};
 use ptc_server::tools::lisp_eval::{ArgumentCaps, EvalOptions};
 use ptc_server::tools::sessions::{Directory, system_clock, tools};
@@ -39,10 +39,10 @@ impl Tools {
         let tool = self.all.iter().find(|tool| tool.definition().name == name).expect("it is listed");
         let reply: ToolReply =
             match tool.prepare(Some(Raw::parse(&arguments.to_string()).expect("JSON")), &self.context) {
-                Prepared::Done(reply) => reply,
-                Prepared::Gated(work) | Prepared::Free(work) => work.await,
-                Prepared::Full(full) => panic!("not let in: {full}"),
-                Prepared::After(_) => panic!("nobody is asked here"),
+                Preparation::Done(reply) => reply,
+                Preparation::Gated(work) | Preparation::Free(work) => work.await,
+                Preparation::Full(full) => panic!("not let in: {full}"),
+                Preparation::After(_) => panic!("nobody is asked here"),
             };
         assert!(!reply.is_error, "{:?}", reply.text);
         serde_json::from_str(reply.structured.as_deref().expect("structured")).expect("JSON")

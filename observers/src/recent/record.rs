@@ -12,7 +12,7 @@ use crate::recording::payloads::{self, write_optional};
 use ptc_protocol::observer::{Answered, CallEnd, ObservedCall};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::report::ptc_metrics::PtcMetrics;
-use ptc_protocol::report::{PlannerReport, Usage};
+use ptc_protocol::report::{CallUsage, PlannerReport};
 use ptc_protocol::timestamp::instant;
 
 /// Longest request id that is stored whole, in bytes.
@@ -52,7 +52,7 @@ pub struct Record {
     /// How many texts it printed.
     pub prints_count: Option<u64>,
     /// The resources that its program used.
-    pub usage: Option<Usage>,
+    pub usage: Option<CallUsage>,
     /// Its upstream calls.
     pub upstream_calls: Vec<UpstreamCall>,
     /// The figures of its upstream calls, if there were any.

@@ -11,7 +11,7 @@ use super::writer::Status;
 use ptc_protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::report::CallReport;
-use ptc_protocol::tool::Origin;
+use ptc_protocol::tool::RequestOrigin;
 
 /// Tools whose calls are our own evaluations.
 const EVALS: [&str; 3] = ["lisp_eval", "lisp_session_eval", "lisp_task"];
@@ -28,7 +28,7 @@ pub(super) struct Begun {
     pub(super) tool: String,
     pub(super) revision: Revision,
     /// The HTTP request it came with.
-    pub(super) origin: Option<Origin>,
+    pub(super) origin: Option<RequestOrigin>,
     pub(super) at: Timestamp,
     pub(super) program: Option<Arc<str>>,
     pub(super) context_bytes: usize,

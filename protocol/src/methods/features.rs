@@ -12,8 +12,8 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::debug;
 
-use crate::call::{Call, Work};
-use crate::connection::{Connection, Refused};
+use crate::call::{Call, CallWork};
+use crate::connection::{AdmissionError, Connection};
 use crate::exposed::{Ask, Exposed};
 use crate::handled::Handled;
 use crate::reply::{self, Answers};
@@ -184,7 +184,7 @@ fn run(
             Err(error) => reply::error(Answers::Request(&own_id), &error),
         }
     });
-    admit(service, from, id, true, Work::Feature { method, running })
+    admit(service, from, id, true, CallWork::Feature { method, running })
 }
 
 /// Admits work that is no tool call, if the conversation has capacity, and the process if `is_gated`.
@@ -193,7 +193,7 @@ pub(super) fn admit(
     from: MessageContext<'_>,
     id: &RequestId,
     is_gated: bool,
-    work: Work,
+    work: CallWork,
 ) -> Handled {
     if service.is_draining() || from.connection.is_draining() {
         return Handled::error(id, &RpcError::new(RpcError::REFUSED, "the server is shutting down"));
@@ -204,11 +204,11 @@ pub(super) fn admit(
     };
     let (ticket, cancelled) = match from.connection.enter(id) {
         Ok(entered) => entered,
-        Err(Refused::Full(limit)) => {
+        Err(AdmissionError::Full(limit)) => {
             let full = crate::concurrency_limiter::Full::SessionCalls(limit);
             return busy(full.limit(), full.to_string());
         }
-        Err(Refused::Duplicate) => return Handled::error(id, &RpcError::duplicate_id(id)),
+        Err(AdmissionError::Duplicate) => return Handled::error(id, &RpcError::duplicate_id(id)),
     };
     let principal = &from.connection.owner().principal;
     let permit = match is_gated.then(|| service.limiter.try_enter(principal)).transpose() {

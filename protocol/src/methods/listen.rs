@@ -16,13 +16,13 @@ use ptc_mcp::message::params::ParamsMember;
 use tracing::{debug, warn};
 
 use super::tasks::{asking, undeclared};
-use crate::call::{Call, Channel, Work};
-use crate::connection::{Connection, Refused};
+use crate::call::{Call, CallWork, Channel};
+use crate::connection::{AdmissionError, Connection};
 use crate::handled::Handled;
 use crate::reply::{self, Answers};
 use crate::service::Service;
 use crate::tasks::{self, MOST_LISTENED};
-use crate::watches::Wanted;
+use crate::watches::Subscription;
 use ptc_host::time;
 
 /// Prepares the channel.
@@ -56,10 +56,10 @@ pub fn answer(
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,
-        Err(Refused::Full(limit)) => {
+        Err(AdmissionError::Full(limit)) => {
             return saturated("in_flight", format!("{limit} requests of this conversation are open"));
         }
-        Err(Refused::Duplicate) => {
+        Err(AdmissionError::Duplicate) => {
             warn!(event = "duplicate_request_id", request_id = %id);
             return Handled::error(id, &RpcError::duplicate_id(id));
         }
@@ -72,7 +72,7 @@ pub fn answer(
         service: service.clone(),
         id: id.clone(),
         era: Era::Modern,
-        work: Work::Listen(Box::new(Channel { place, wanted, tasks })),
+        work: CallWork::Listen(Box::new(Channel { place, wanted, tasks })),
         started: time::now(),
         cancelled,
         hearing: None,
@@ -90,10 +90,10 @@ pub fn answer(
 /// # Errors
 /// The fault in the ids of tasks.
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
-fn read(notifications: Raw<'_>) -> Result<(Wanted, Option<Vec<String>>), String> {
+fn read(notifications: Raw<'_>) -> Result<(Subscription, Option<Vec<String>>), String> {
     let given: Value = serde_json::from_str(notifications.text()).unwrap_or_default();
     let uris = given["resourceSubscriptions"].as_array();
-    let wanted = Wanted {
+    let wanted = Subscription {
         uris: uris.into_iter().flatten().filter_map(|uri| uri.as_str().map(str::to_owned)).collect(),
         resources: given["resourcesListChanged"] == true,
         prompts: given["promptsListChanged"] == true,

@@ -12,14 +12,14 @@ use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::debug;
 
 use super::features::admit;
-use crate::call::Work;
+use crate::call::CallWork;
 use crate::connection::Connection;
 use crate::elicitation::Elicitation;
 use crate::handled::{Disposition, Handled};
 use crate::reply::{self, Answers};
 use crate::results::tasks::{acknowledgement, detailed};
 use crate::service::{MessageContext, Service};
-use crate::tasks::{self, Asking, NoTask, TaskDesk};
+use crate::tasks::{self, NoTask, TaskClient, TaskDesk};
 use crate::tool::Task;
 
 /// Answers a request about a task; `None` if the method is another one, or tasks are not offered.
@@ -45,7 +45,7 @@ pub(super) fn answer(
         return Some(undeclared(id));
     }
     Some(match prepared(service, desk, from.connection, id, method, params) {
-        Ok(running) => admit(service, from, id, false, Work::Feature { method, running }),
+        Ok(running) => admit(service, from, id, false, CallWork::Feature { method, running }),
         Err(error) => Handled::error(id, &error),
     })
 }
@@ -56,8 +56,8 @@ pub(super) fn undeclared(id: &RequestId) -> Handled {
 }
 
 /// The client that asks.
-pub(super) fn asking(connection: &Connection, params: &Params<'_>) -> Asking {
-    Asking {
+pub(super) fn asking(connection: &Connection, params: &Params<'_>) -> TaskClient {
+    TaskClient {
         principal: connection.owner().principal.clone(),
         modes: Elicitation::declared(params.meta.capabilities, Revision::V2026_07_28),
     }

@@ -19,11 +19,11 @@ use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::{debug, info, warn};
 
 use crate::answers;
-use crate::call::{Call, Work};
+use crate::call::{Call, CallWork};
 use crate::client::KnownClient;
 use crate::client_requests::{ClientLine, Outgoing};
 use crate::concurrency_limiter::{Full, PermitLoan};
-use crate::connection::Refused;
+use crate::connection::AdmissionError;
 use crate::elicitation::Elicitation;
 use crate::handled::Handled;
 use crate::hearing::Hearing;
@@ -32,7 +32,9 @@ use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};
 use crate::results;
 use crate::service::{MessageContext, Service};
 use crate::tasks;
-use crate::tool::{Asked, CallContext, CallExtras, Origin, Prepared, Retry, Tool, ToolReply, short_name};
+use crate::tool::{
+    CallContext, CallExtras, ClientReach, Preparation, RequestOrigin, Retry, Tool, ToolReply, short_name,
+};
 
 /// Answers a call, or prepares it to run.
 ///
@@ -51,7 +53,7 @@ pub fn answer(
     let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
     let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
     info!(event = "tools_call_start", request_id = %id, tool = loggable(&name));
-    let request = Request { service, from, id, params, name: &name };
+    let request = ToolCallRequest { service, from, id, params, name: &name };
     if service.is_draining() || from.connection.is_draining() {
         info!(event = "tools_call_rejected_shutting_down", request_id = %id);
         return request.reply(&ToolReply::shutting_down());
@@ -80,12 +82,12 @@ pub(super) fn prompt(
     let params = params.object().filter(|_| method == "prompts/get")?;
     let name = params.name.and_then(Raw::as_str)?;
     let (known, prompt) = service.prompts.find(&name)?;
-    Some(Request { service, from, id, params, name: &name }.prepare(known, prompt))
+    Some(ToolCallRequest { service, from, id, params, name: &name }.prepare(known, prompt))
 }
 
 /// A call with usable parameters.
 #[derive(Clone, Copy)]
-struct Request<'a> {
+struct ToolCallRequest<'a> {
     service: &'a Arc<Service>,
     from: MessageContext<'a>,
     id: &'a RequestId,
@@ -112,7 +114,7 @@ struct Ready {
 /// (waiting.md 5.4), in addition to the time for a page that a person is reading (waiting.md 4.2).
 const RETRY_PATIENCE: Duration = Duration::from_secs(15);
 
-impl Request<'_> {
+impl ToolCallRequest<'_> {
     /// Answers the call with its tool's reply.
     fn reply(&self, reply: &ToolReply) -> Handled {
         Handled::answered(results::tool_call(self.service, self.from.era, self.id, reply))
@@ -128,24 +130,24 @@ impl Request<'_> {
                 Era::Modern => Revision::V2026_07_28,
                 Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
             },
-            origin: self.from.origin.map(|request_id| Origin { request_id: request_id.into() }),
+            origin: self.from.origin.map(|request_id| RequestOrigin { request_id: request_id.into() }),
             eval_id: EvalId::new(),
             result_room: self.from.client(self.params.meta.client_info).map(KnownClient::whole_result),
             progress: None,
             audience: None,
-            asked: Asked::default(),
+            asked: ClientReach::default(),
             permit: PermitLoan::default(),
         }
     }
 
     /// How the client can be asked, and the receiver of the questions that the call sends.
-    fn asked(&self, tool: &'static str) -> Result<(Asked, Option<Outgoing>), Refusal> {
+    fn asked(&self, tool: &'static str) -> Result<(ClientReach, Option<Outgoing>), Refusal> {
         let none = (self.plain(), None);
         let Some(asking) = &self.service.asking else { return Ok(none) };
         if self.from.era == Era::Modern {
             let modes = Elicitation::declared(self.params.meta.capabilities, Revision::V2026_07_28);
             let retry = self.retry(tool, &asking.states)?.map(Arc::new);
-            return Ok((Asked { modes, retry, ..self.plain() }, None));
+            return Ok((ClientReach { modes, retry, ..self.plain() }, None));
         }
         let connection = self.from.connection;
         let modes = connection.elicitation();
@@ -153,16 +155,16 @@ impl Request<'_> {
             return Ok(none);
         }
         let (line, outgoing) = ClientLine::open(connection);
-        Ok((Asked { modes, line: Some(line), ..self.plain() }, Some(outgoing)))
+        Ok((ClientReach { modes, line: Some(line), ..self.plain() }, Some(outgoing)))
     }
 
     /// How a client is described that cannot be asked.
-    fn plain(&self) -> Asked {
-        Asked {
+    fn plain(&self) -> ClientReach {
+        ClientReach {
             takes_tasks: self.from.era == Era::Modern
                 && self.service.tasks.is_some()
                 && tasks::declared(self.params.meta.capabilities),
-            ..Asked::default()
+            ..ClientReach::default()
         }
     }
 
@@ -216,7 +218,7 @@ impl Request<'_> {
         let responses = responses.as_deref().and_then(|text| Raw::parse(text).ok());
         let params = Params { input_responses: responses.or(self.params.input_responses), ..*self.params };
         let extras = Some(CallExtras::of(&params).into());
-        Request { params: &params, ..*self }.prepared(name, tool, extras)
+        ToolCallRequest { params: &params, ..*self }.prepared(name, tool, extras)
     }
 
     fn prepared(&self, name: &'static str, tool: &dyn Tool, extras: Option<Arc<CallExtras>>) -> Handled {
@@ -241,24 +243,24 @@ impl Request<'_> {
             (None, Some(asking)) if asked.line.is_some() => asking.open,
             _ => Duration::ZERO,
         };
-        let asked = Asked { extras, ..asked };
+        let asked = ClientReach { extras, ..asked };
         let context =
             CallContext { progress: telling.calls, audience: telling.audience, asked, ..self.context() };
         let arguments = self.params.arguments;
         let observers = self.service.observers.as_ref().filter(|_| tool.is_observed());
         let span = observers.map(|observers| observers.announce(&context, name, arguments));
         let (running, gated) = match tool.prepare(arguments, &context) {
-            Prepared::Done(mut reply) => {
+            Preparation::Done(mut reply) => {
                 if let Some(span) = span {
                     span.answered(&mut reply);
                 }
                 info!(event = "tools_call_stop", request_id = %self.id, tool = name, is_error = reply.is_error);
                 return self.reply(&reply);
             }
-            Prepared::Full(full) => return self.busy(tool, full, span),
-            Prepared::Gated(running) => (running, true),
-            Prepared::Free(running) => (running, false),
-            Prepared::After(wait) => (self.after(name, wait, context.permit.clone()), false),
+            Preparation::Full(full) => return self.busy(tool, full, span),
+            Preparation::Gated(running) => (running, true),
+            Preparation::Free(running) => (running, false),
+            Preparation::After(wait) => (self.after(name, wait, context.permit.clone()), false),
         };
         let ready = Ready {
             name,
@@ -278,7 +280,7 @@ impl Request<'_> {
     fn after(
         &self,
         name: &'static str,
-        wait: BoxFuture<'static, Prepared>,
+        wait: BoxFuture<'static, Preparation>,
         loan: PermitLoan,
     ) -> BoxFuture<'static, ToolReply> {
         let (service, principal) = (self.service.clone(), self.from.connection.owner().principal.clone());
@@ -290,17 +292,17 @@ impl Request<'_> {
             let mut prepared = wait.await;
             loop {
                 prepared = match prepared {
-                    Prepared::Done(reply) => return reply,
-                    Prepared::Full(full) => return busy(&service, full),
-                    Prepared::Free(running) => return running.await,
-                    Prepared::Gated(running) => match service.limiter.try_enter(&principal) {
+                    Preparation::Done(reply) => return reply,
+                    Preparation::Full(full) => return busy(&service, full),
+                    Preparation::Free(running) => return running.await,
+                    Preparation::Gated(running) => match service.limiter.try_enter(&principal) {
                         Ok(mut permit) => {
                             loan.bind(&mut permit);
                             return running.await;
                         }
                         Err(full) => return busy(&service, full),
                     },
-                    Prepared::After(wait) => wait.await,
+                    Preparation::After(wait) => wait.await,
                 };
             }
         }
@@ -313,13 +315,13 @@ impl Request<'_> {
             ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
             Ok(entered) => entered,
-            Err(Refused::Full(limit)) => {
+            Err(AdmissionError::Full(limit)) => {
                 // A pipe is one conversation with the whole process.
                 let is_session = self.from.connection.owner().http_session.is_some();
                 let full = if is_session { Full::SessionCalls(limit) } else { Full::Calls(limit) };
                 return self.busy(tool, full, span);
             }
-            Err(Refused::Duplicate) => {
+            Err(AdmissionError::Duplicate) => {
                 let client = self.from.connection.owner().principal.hash();
                 match self.service.refusals.line(client) {
                     Some(left_out) => warn!(event = "duplicate_request_id", request_id = %self.id, left_out),
@@ -344,7 +346,7 @@ impl Request<'_> {
             service: self.service.clone(),
             id: self.id.clone(),
             era: self.from.era,
-            work: Work::Tool { name, eval_id, running },
+            work: CallWork::Tool { name, eval_id, running },
             started: time::now(),
             cancelled,
             hearing,

@@ -11,7 +11,7 @@ use ptc_mcp::message::params::ParamsMember;
 use tracing::debug;
 
 use super::features;
-use crate::call::Work;
+use crate::call::CallWork;
 use crate::client::{KnownClient, LongText};
 use crate::handled::Handled;
 use crate::reply;
@@ -44,7 +44,7 @@ pub(super) fn answer(
         own.until_tools_are_listed().await;
         listed(&own, era, long_text, &request)
     });
-    features::admit(service, from, id, false, Work::Feature { method: "tools/list", running })
+    features::admit(service, from, id, false, CallWork::Feature { method: "tools/list", running })
 }
 
 fn listed(service: &Service, era: Era, long_text: LongText, id: &RequestId) -> Vec<u8> {

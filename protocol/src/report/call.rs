@@ -24,7 +24,7 @@ pub struct CallReport {
     /// The full result.
     pub payload: Payload,
     /// The resources that the program used; `None` if none ran.
-    pub usage: Option<Usage>,
+    pub usage: Option<CallUsage>,
     /// The planner's report, for tasks.
     pub planner: Option<PlannerReport>,
     /// The events within a task, for its trace.
@@ -76,7 +76,7 @@ impl TaskEvent {
 
 /// The resources that a program used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
+pub struct CallUsage {
     /// Steps.
     pub steps: u64,
     /// Peak bytes held.
@@ -85,10 +85,10 @@ pub struct Usage {
     pub duration: Duration,
 }
 
-impl Usage {
+impl CallUsage {
     /// The resources an evaluation used.
     pub fn of(outcome: &EvalOutcome) -> Self {
-        Usage {
+        CallUsage {
             steps: outcome.steps,
             memory_peak_bytes: outcome.memory_peak_bytes,
             duration: outcome.duration,

@@ -5,6 +5,6 @@ mod payload;
 pub mod ptc_metrics;
 mod session;
 
-pub use call::{CallReport, PlannerReport, TaskEvent, Usage};
+pub use call::{CallReport, CallUsage, PlannerReport, TaskEvent};
 pub use payload::{Ending, ErrorReason, Payload};
 pub use session::SessionPart;

@@ -11,7 +11,7 @@ use ptc_mcp::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 use crate::reply::{self, Answers};
 use crate::service::Service;
 use crate::tool::{Instead, ToolReply};
-use crate::watches::{Notice, Wanted};
+use crate::watches::{Notice, Subscription};
 
 /// How long a client may keep a list, in milliseconds.
 const TTL_MS: u32 = 60_000;
@@ -95,7 +95,7 @@ pub(crate) fn feature(service: &Service, era: Era, id: &RequestId, method: &str,
 }
 
 /// The first message of a notification channel: the notifications that will come.
-pub(crate) fn subscription_acknowledged(id: &RequestId, wanted: &Wanted, tasks: &[String]) -> Vec<u8> {
+pub(crate) fn subscription_acknowledged(id: &RequestId, wanted: &Subscription, tasks: &[String]) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     out.extend_from_slice(
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\

@@ -65,7 +65,7 @@ pub enum PayloadPolicy {
 
 /// Limits of every evaluation.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct EvaluationLimits {
     /// Longest stdio line, in bytes.
     pub max_frame_bytes: usize,
     /// Largest `context`.
@@ -119,7 +119,7 @@ pub struct Aggregator {
 
 /// State that outlives a process, and that several processes share.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct StateSettings {
     /// The folder, if one is named.
     pub dir: Option<PathBuf>,
     /// The server of the shared store, if there is one.
@@ -428,7 +428,7 @@ pub struct Health {
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Limits of evaluations.
-    pub limits: Limits,
+    pub limits: EvaluationLimits,
     /// The response profile.
     pub profile: Profile,
     /// The log level.
@@ -438,7 +438,7 @@ pub struct Settings {
     /// Questions to people.
     pub questions: Questions,
     /// State that outlives the process.
-    pub state: State,
+    pub state: StateSettings,
     /// Sessions.
     pub sessions: Sessions,
     /// Programs that outlive their requests.

@@ -26,7 +26,7 @@ pub struct CallContext {
     /// The protocol revision of the call.
     pub revision: Revision,
     /// The transport's request that carried it. HTTP has requests, a pipe has none.
-    pub origin: Option<Origin>,
+    pub origin: Option<RequestOrigin>,
     /// The id of the evaluation that the call may become. It links answer, log, trace, metrics and debug record.
     pub eval_id: EvalId,
     /// Longest text of a result that the client passes to its model whole, in bytes, if that is known.
@@ -36,14 +36,14 @@ pub struct CallContext {
     /// Receives upstreams' messages about them, if the client asked for them.
     pub audience: Option<Arc<Audience>>,
     /// How its client can be asked.
-    pub asked: Asked,
+    pub asked: ClientReach,
     /// The loan through which its program uses the permit.
     pub permit: PermitLoan,
 }
 
 /// How the client of a call can be asked the questions of a program (waiting.md 4.1).
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct ClientReach {
     /// The modes of questions that it shows to its user.
     pub modes: Elicitation,
     /// The line on which it is asked while the call runs: handshake era.
@@ -80,7 +80,7 @@ pub struct Visited {
 
 /// The request of a transport that carried a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct RequestOrigin {
     /// The request's own id, as it is logged.
     pub request_id: Arc<str>,
 }

@@ -12,7 +12,7 @@ mod task;
 
 use futures_util::future::BoxFuture;
 
-pub use context::{Asked, CallContext, Origin};
+pub use context::{CallContext, ClientReach, RequestOrigin};
 pub use context::{Retry, Visited};
 pub use dialect::{CallExtras, QuestionDialect};
 pub use registry::Registry;
@@ -27,7 +27,7 @@ use crate::concurrency_limiter::Full;
 use crate::principal::Owner;
 
 /// The result of [`Tool::prepare`].
-pub enum Prepared {
+pub enum Preparation {
     /// Answered already: the arguments are wrong, or the tool needs no time.
     Done(ToolReply),
     /// To be run under a permit. Dropping it releases all reservations.
@@ -37,7 +37,7 @@ pub enum Prepared {
     /// To be run without a permit: it waits for other threads, but computes next to nothing; or it has one of its own.
     Free(BoxFuture<'static, ToolReply>),
     /// To be prepared once people have acted; until then it takes no permit.
-    After(BoxFuture<'static, Prepared>),
+    After(BoxFuture<'static, Preparation>),
 }
 
 /// The hints a client may show for a tool.
@@ -91,7 +91,7 @@ pub trait Tool: Send + Sync {
     fn definition(&self) -> Definition;
 
     /// Checks a call. `arguments` is what the client sent and need not be an object; `None` if it sent none.
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation;
 
     /// The answer to a call that is not admitted.
     fn busy(&self, full: Full) -> ToolReply {

@@ -28,7 +28,7 @@ use ptc_protocol::request_state::{RequestStates, StateRules};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, BootError, Http, Settings};
 use ptc_protocol::tool::{Registry, Tool};
-use ptc_protocol::{Asking, Service, SessionNeed};
+use ptc_protocol::{AskingSettings, Service, SessionNeed};
 use ptc_runs::webhook::Webhook;
 use ptc_runs::{Pages, Prepares, Runs, UpstreamPages};
 use ptc_tools::asking::{AskRules, Asks, Listener};
@@ -155,7 +155,7 @@ pub(super) fn assemble_with(
 ///
 /// A state is used once according to the store. So the operator's secret seals states if there is a store; otherwise
 /// only this process can open them.
-fn asking(settings: &Settings, state: &ServerState) -> Result<Option<Asking>, BootError> {
+fn asking(settings: &Settings, state: &ServerState) -> Result<Option<AskingSettings>, BootError> {
     let questions = &settings.questions;
     if !questions.are_on() {
         return Ok(None);
@@ -170,7 +170,7 @@ fn asking(settings: &Settings, state: &ServerState) -> Result<Option<Asking>, Bo
     };
     let rules = StateRules { ttl: questions.state_ttl, max_bytes: questions.max_state_bytes };
     let states = RequestStates::new(&secret, audience(settings), rules);
-    Ok(Some(Asking { states, open: questions.open, page: questions.page }))
+    Ok(Some(AskingSettings { states, open: questions.open, page: questions.page }))
 }
 
 /// The URI of the server for clients, the same for all of its replicas.
@@ -192,7 +192,7 @@ fn people(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> People {
 
 fn asks(
     settings: &Settings,
-    asking: &Asking,
+    asking: &AskingSettings,
     state: &ServerState,
     runs: Option<Arc<Runs>>,
     audit: Option<&Arc<AuditLog>>,

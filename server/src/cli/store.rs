@@ -18,7 +18,7 @@ use crate::cli::output::{errln, outln};
 use crate::options::command::{Given, Takes};
 use crate::options::flags::{Group, STATE};
 use crate::options::state::{given, shared_store};
-use ptc_protocol::settings::State;
+use ptc_protocol::settings::StateSettings;
 
 /// Arguments of `ptc state`.
 #[derive(Args, Debug)]
@@ -92,7 +92,7 @@ pub(super) fn run(args: &StateArgs) -> ExitCode {
 
 /// The store of these options.
 fn open(place: &PlaceArgs) -> Result<SealedState, String> {
-    let state: State = given(&place.0, &ProcessEnv::current())?;
+    let state: StateSettings = given(&place.0, &ProcessEnv::current())?;
     if let Some(shared) = shared_store(&state)? {
         return Ok(shared);
     }

@@ -8,7 +8,7 @@ use ptc_host::ordinary_file;
 
 use super::values::Values;
 use ptc_protocol::settings::BootError;
-use ptc_protocol::settings::{Health, Http, Limits, NamedToken, PublicUrl, RateLimit};
+use ptc_protocol::settings::{EvaluationLimits, Health, Http, NamedToken, PublicUrl, RateLimit};
 use ptc_runs::webhook::ANSWERS;
 
 /// Least length of a token, in bytes.
@@ -23,7 +23,7 @@ const MAX_TOKEN_FILE_BYTES: u64 = 1 << 20;
 /// Interprets the HTTP options; `None` unless `--http` is on. While it is off, nothing about them is an error.
 pub(super) fn resolve(
     values: &mut Values<'_>,
-    limits: &Limits,
+    limits: &EvaluationLimits,
     has_upstreams: bool,
 ) -> Result<Option<Http>, BootError> {
     if !values.switch("http") {

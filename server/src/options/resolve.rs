@@ -13,7 +13,7 @@ use super::sign_in_store::KEYRING;
 use super::values::Values;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{
-    Aggregator, Diagnostics, Http, Limits, LogLevel, PayloadPolicy, Planner, Profile, QuestionMode,
+    Aggregator, Diagnostics, EvaluationLimits, Http, LogLevel, PayloadPolicy, Planner, Profile, QuestionMode,
     Questions, Runs, Sessions, Settings, Webhook,
 };
 
@@ -154,7 +154,7 @@ fn questions(
     })
 }
 
-fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Limits, BootError> {
+fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<EvaluationLimits, BootError> {
     let fits_client = values.text("max-result-bytes").is_none_or(|text| text == "auto");
     let default_result = match profile {
         Profile::Slim => 16 << 10,
@@ -163,7 +163,7 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
     };
     let max_total_memory_bytes =
         values.positive("max-total-memory-bytes")?.unwrap_or_else(|| super::memory::available() / 2);
-    Ok(Limits {
+    Ok(EvaluationLimits {
         max_frame_bytes: values.size("max-frame-bytes")?,
         max_context_bytes: values.size("max-context-bytes")?,
         max_concurrent_calls: values.size("max-concurrent-calls")?,

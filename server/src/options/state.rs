@@ -11,7 +11,7 @@ use ptc_host::state::{Flushing, RedisOptions, RedisState, SealedState, Secret, S
 use zeroize::Zeroizing;
 
 use super::values::Values;
-use ptc_protocol::settings::{BootError, State};
+use ptc_protocol::settings::{BootError, StateSettings};
 
 /// Longest password file, in bytes.
 const MAX_PASSWORD: u64 = 4096;
@@ -20,7 +20,7 @@ const MAX_PASSWORD: u64 = 4096;
 ///
 /// # Errors
 /// The first option that makes a start impossible.
-pub(super) fn resolve(values: &mut Values<'_>, key_in_keyring: bool) -> Result<State, BootError> {
+pub(super) fn resolve(values: &mut Values<'_>, key_in_keyring: bool) -> Result<StateSettings, BootError> {
     let flushing = values.choice("state-sync", &[("disk", Flushing::Disk), ("process", Flushing::Process)]);
     values.check_choices()?;
     let dir = values.path("state-dir");
@@ -46,7 +46,7 @@ pub(super) fn resolve(values: &mut Values<'_>, key_in_keyring: bool) -> Result<S
              `openssl rand -base64 48 > FILE; chmod 600 FILE`, the same for all servers that share the state",
         ));
     }
-    Ok(State {
+    Ok(StateSettings {
         dir,
         url,
         secret,
@@ -123,7 +123,7 @@ fn password(path: &Path) -> Result<Zeroizing<String>, String> {
 ///
 /// # Errors
 /// A sentence that says which variable cannot be used.
-pub(crate) fn of_environment(env: &ProcessEnv) -> Result<State, String> {
+pub(crate) fn of_environment(env: &ProcessEnv) -> Result<StateSettings, String> {
     given(&ArgMatches::default(), env)
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn of_environment(env: &ProcessEnv) -> Result<State, String> {
 ///
 /// # Errors
 /// A sentence that says which option cannot be used.
-pub(crate) fn given(matches: &ArgMatches, env: &ProcessEnv) -> Result<State, String> {
+pub(crate) fn given(matches: &ArgMatches, env: &ProcessEnv) -> Result<StateSettings, String> {
     resolve(&mut Values::new(matches, env), false).map_err(|error| error.to_string())
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn given(matches: &ArgMatches, env: &ProcessEnv) -> Result<State, Str
 ///
 /// # Errors
 /// A sentence that says that the options do not fit together.
-pub(crate) fn shared_sign_ins(state: &State) -> Result<Option<Arc<dyn AuthStore>>, String> {
+pub(crate) fn shared_sign_ins(state: &StateSettings) -> Result<Option<Arc<dyn AuthStore>>, String> {
     let Some(sealed) = shared_store(state)? else { return Ok(None) };
     let holder = format!("command-{}", std::process::id());
     Ok(Some(Arc::new(SharedStore::new(Arc::new(sealed), holder))))
@@ -149,7 +149,7 @@ pub(crate) fn shared_sign_ins(state: &State) -> Result<Option<Arc<dyn AuthStore>
 ///
 /// # Errors
 /// A sentence that says that the options do not fit together.
-pub(crate) fn shared_store(state: &State) -> Result<Option<SealedState>, String> {
+pub(crate) fn shared_store(state: &StateSettings) -> Result<Option<SealedState>, String> {
     let (Some(options), Some(secret)) = (&state.url, &state.secret) else { return Ok(None) };
     let store = RedisState::new(options).map_err(|error| format!("--state-url: {error}"))?;
     Ok(Some(SealedState::new(Arc::new(store), secret)))
@@ -159,7 +159,7 @@ pub(crate) fn shared_store(state: &State) -> Result<Option<SealedState>, String>
 mod tests {
     use super::*;
 
-    fn resolved(variables: &[(&str, &str)]) -> Result<State, String> {
+    fn resolved(variables: &[(&str, &str)]) -> Result<StateSettings, String> {
         of_environment(&ProcessEnv::from_iter(variables.iter().copied()))
     }
 

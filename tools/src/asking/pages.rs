@@ -11,11 +11,11 @@ use ptc_host::time::timeout;
 use super::{Asks, Caller};
 use crate::shaping::Shaper;
 use ptc_protocol::request_state::Carried;
-use ptc_protocol::tool::{CallContext, Prepared, Retry, Visited};
+use ptc_protocol::tool::{CallContext, Preparation, Retry, Visited};
 use ptc_runs::{accepted, by_page, not_done, pages_of, undone};
 
 /// Prepares a call whose pages have been awaited.
-type Prepare = Box<dyn FnOnce(&CallContext) -> Prepared + Send>;
+type Prepare = Box<dyn FnOnce(&CallContext) -> Preparation + Send>;
 
 impl Asks {
     /// The work before a call that resumes a program is prepared, if there is any: answers are delivered to its run,
@@ -26,14 +26,14 @@ impl Asks {
         context: &CallContext,
         shaper: Shaper,
         prepare: impl FnOnce() -> Prepare,
-    ) -> Option<Prepared> {
+    ) -> Option<Preparation> {
         let retry = context.asked.retry.clone()?;
         let (tool, arguments) = call;
         let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context, None));
         if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
             let (runs, id) = (runs.clone(), id.clone());
             let answer = async move { asks.go_on_kept(&runs, &caller, &id, &retry, &shaper).await };
-            return Some(Prepared::Free(answer.boxed()));
+            return Some(Preparation::Free(answer.boxed()));
         }
         let pages = self.0.pages.as_ref().filter(|_| retry.visited.is_none())?;
         let asked = pages_of(&retry.state.content.questions);
@@ -44,7 +44,7 @@ impl Asks {
             context.asked.retry = Some(Arc::new(Retry { visited, ..Retry::clone(&retry) }));
             prepare(&context)
         };
-        Some(Prepared::After(wait.boxed()))
+        Some(Preparation::After(wait.boxed()))
     }
 
     /// Waits for the pages that the client's answers mention.

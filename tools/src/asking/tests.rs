@@ -26,7 +26,7 @@ use ptc_protocol::principal::Owner;
 use ptc_protocol::request_state::StateRules;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::Registry;
-use ptc_protocol::{Asking, Call, Connection, Finished, Handled, MessageContext, Service};
+use ptc_protocol::{AskingSettings, Call, Connection, Finished, Handled, MessageContext, Service};
 
 /// Upstreams that ask before they answer: tool `region` with a form, `page` with a page, `guarded` out of band,
 /// `pinned` with a connection held open; `sent` is called without a question. Counts their calls.
@@ -137,7 +137,7 @@ impl Server {
         };
         let tool = LispEval::new(Arc::new(engine), options);
         let mut service = Service::new(Registry::new(vec![Box::new(tool)]), CallLimits::shared(64));
-        service.asking = Some(Asking { states, open, page: PAGE });
+        service.asking = Some(AskingSettings { states, open, page: PAGE });
         Server { service: Arc::new(service), upstreams }
     }
 

@@ -16,7 +16,7 @@ use crate::long;
 use crate::shaping::{shape, waiting};
 use ptc_protocol::report::Payload;
 use ptc_protocol::tasks::undeclared;
-use ptc_protocol::tool::{CallContext, Definition, Instead, Prepared, QuestionDialect, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Instead, Preparation, QuestionDialect, Tool, ToolReply};
 use ptc_runs::{Ran, WaitingRun};
 
 /// The shared dependencies of these tools.
@@ -87,11 +87,11 @@ impl Tool for ExtensionTool {
         self.extension.definition()
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         let Parts { evaluator, options } = &self.parts;
         let takes_tasks = context.asked.takes_tasks;
         if self.extension.needs_task() && !takes_tasks {
-            return Prepared::Done(ToolReply::refused(undeclared()));
+            return Preparation::Done(ToolReply::refused(undeclared()));
         }
         let arguments = arguments.map(Raw::text);
         let (mut request, wait) = self.request(arguments, context);

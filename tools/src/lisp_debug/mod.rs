@@ -18,7 +18,7 @@ use ptc_observers::recording::Recording;
 use ptc_observers::trace::Traces;
 use ptc_protocol::settings::PayloadPolicy;
 use ptc_protocol::timestamp;
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 use size::Room;
 
 /// The name of the tool.
@@ -44,7 +44,7 @@ impl LispDebug {
         LispDebug { ring, recording, max_response_bytes, traces }
     }
 
-    fn answer(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+    fn answer(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Preparation, String> {
         let ask = arguments::read(arguments)?;
         let room = Room::of(context, self.max_response_bytes);
         let own = self.ring.of(&context.owner.principal);
@@ -60,7 +60,7 @@ impl LispDebug {
                         let (traces, owner_hash) =
                             (traces.clone(), context.owner.principal.hash().to_owned());
                         let max_bytes = self.max_response_bytes;
-                        return Ok(Prepared::Free(
+                        return Ok(Preparation::Free(
                             async move {
                                 let found = traces.find(&get.id, owner_hash, max_bytes).await;
                                 ToolReply::mirrored(false, get.answer(&recording, found))
@@ -71,7 +71,7 @@ impl LispDebug {
                 }
             }
         };
-        Ok(Prepared::Done(ToolReply::mirrored(false, structured)))
+        Ok(Preparation::Done(ToolReply::mirrored(false, structured)))
     }
 
     fn stats(&self, own: &[Arc<Record>], filter: Filter, room: &Room) -> String {
@@ -123,9 +123,9 @@ impl Tool for LispDebug {
         definition::definition()
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         self.answer(arguments, context)
-            .unwrap_or_else(|message| Prepared::Done(ToolReply::failure("args_error", &message, &message)))
+            .unwrap_or_else(|message| Preparation::Done(ToolReply::failure("args_error", &message, &message)))
     }
 
     fn is_observed(&self) -> bool {

@@ -20,10 +20,10 @@ use super::long::WhenWaiting;
 use super::shaping::{Shaper, shape, waiting};
 use ptc_protocol::concurrency_limiter::Full;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::report::{CallReport, Usage};
+use ptc_protocol::report::{CallReport, CallUsage};
 use ptc_protocol::report::{ErrorReason, Payload};
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 use ptc_runs::{KeptCall, Prepared as Again, Prepares, Ran, RunSeed, Runs};
 
 pub use super::evaluator::Evaluator;
@@ -165,8 +165,8 @@ impl Tool for LispEval {
         definition::definition(&self.options)
     }
 
-    fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        let again = || -> Box<dyn FnOnce(&CallContext) -> Prepared + Send> {
+    fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Preparation {
+        let again = || -> Box<dyn FnOnce(&CallContext) -> Preparation + Send> {
             let (tool, given) = (self.clone(), given.map(|given| given.text().to_owned()));
             Box::new(move |context| {
                 let given = given.as_deref().and_then(|given| Raw::parse(given).ok());
@@ -182,7 +182,7 @@ impl Tool for LispEval {
         }
         let refused = |message| {
             let payload = Payload::refused(ErrorReason::ArgsError, message, None);
-            Prepared::Done(refuse(&self.options, payload, given))
+            Preparation::Done(refuse(&self.options, payload, given))
         };
         let arguments = match Arguments::read(given, &self.options.caps) {
             Ok(arguments) => arguments,
@@ -261,7 +261,7 @@ impl Asked {
     }
 
     /// The report of an evaluation with this `payload`.
-    pub(super) fn report(self, payload: Payload, usage: Usage) -> CallReport {
+    pub(super) fn report(self, payload: Payload, usage: CallUsage) -> CallReport {
         CallReport {
             reason: None,
             program: Some(self.program),
@@ -282,7 +282,7 @@ fn answer(
     redactor: &Redactor,
     reports: bool,
 ) -> ToolReply {
-    let usage = Usage::of(&outcome);
+    let usage = CallUsage::of(&outcome);
     let mut payload = Payload::of(outcome, asked.program());
     payload.scrub(redactor);
     let reply = ToolReply { eval_id: Some(asked.eval_id()), ..shape(shaper, &payload) };

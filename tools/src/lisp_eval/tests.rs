@@ -95,10 +95,10 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         permit: Default::default(),
     };
     let reply = match tool.prepare(Some(raw), &context) {
-        Prepared::Done(reply) => reply,
-        Prepared::Gated(work) | Prepared::Free(work) => work.await,
-        Prepared::Full(full) => panic!("not let in: {full}"),
-        Prepared::After(_) => panic!("nobody is asked here"),
+        Preparation::Done(reply) => reply,
+        Preparation::Gated(work) | Preparation::Free(work) => work.await,
+        Preparation::Full(full) => panic!("not let in: {full}"),
+        Preparation::After(_) => panic!("nobody is asked here"),
     };
     assert_fits(&tool.definition(), &reply);
     reply

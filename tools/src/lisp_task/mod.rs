@@ -32,7 +32,7 @@ use ptc_protocol::report::CallReport;
 use ptc_protocol::report::ErrorReason;
 use ptc_protocol::report::Payload;
 use ptc_protocol::settings::Profile;
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 pub use config::PlannerConfig;
 use ptc_mcp::json::Raw;
@@ -107,7 +107,7 @@ impl Tool for LispTask {
         definition::definition(&self.options)
     }
 
-    fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         let options = self.options.clone();
         let task = match arguments::read(given, &options.caps) {
             Ok(task) => task,
@@ -116,12 +116,12 @@ impl Tool for LispTask {
                     let payload = Payload::refused(ErrorReason::ArgsError, message.clone(), None);
                     CallReport::refused(payload, false)
                 });
-                return Prepared::Done(reply::refused("args_error", &message).reporting(report));
+                return Preparation::Done(reply::refused("args_error", &message).reporting(report));
             }
         };
         let (eval_id, request_id) = (context.eval_id, context.request_id.to_string());
         let principal = context.owner.principal.shared_name();
-        Prepared::Gated(
+        Preparation::Gated(
             async move {
                 let reply = run::run(&options, task, principal, eval_id, request_id).await;
                 ToolReply { eval_id: Some(eval_id), ..reply }

@@ -25,7 +25,7 @@ use ptc_observers::trace::trace_id;
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::Payload;
 use ptc_protocol::report::ptc_metrics::PtcMetrics;
-use ptc_protocol::report::{PlannerReport, Usage};
+use ptc_protocol::report::{CallUsage, PlannerReport};
 use ptc_protocol::tool::ToolReply;
 
 const BUDGET: &str = "agentic task budget exceeded";
@@ -341,7 +341,7 @@ impl Done<'_> {
             context: Some(Value::Object(self.task.context.clone()).to_string().into()),
             output_schema: false,
             payload,
-            usage: Some(Usage { steps, memory_peak_bytes, duration }),
+            usage: Some(CallUsage { steps, memory_peak_bytes, duration }),
             planner: Some(PlannerReport {
                 turns: programs as u64,
                 program_bytes: program.as_ref().map_or(0, |program| program.len() as u64),

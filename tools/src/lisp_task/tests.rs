@@ -139,10 +139,10 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
         permit: Default::default(),
     };
     let reply = match tool.prepare(Raw::parse(&text).ok(), &context) {
-        Prepared::Done(reply) => reply,
-        Prepared::Gated(work) | Prepared::Free(work) => work.await,
-        Prepared::Full(full) => panic!("not let in: {full}"),
-        Prepared::After(_) => panic!("nobody is asked here"),
+        Preparation::Done(reply) => reply,
+        Preparation::Gated(work) | Preparation::Free(work) => work.await,
+        Preparation::Full(full) => panic!("not let in: {full}"),
+        Preparation::After(_) => panic!("nobody is asked here"),
     };
     let body: Value = serde_json::from_str(reply.structured.as_deref().unwrap()).unwrap();
     let validator = jsonschema::validator_for(&serde_json::to_value(&schema).unwrap()).unwrap();

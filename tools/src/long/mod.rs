@@ -14,7 +14,7 @@ use ptc_mcp::json::Raw;
 use super::shaping::{Shaper, running};
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::tool::{CallContext, Prepared, ToolReply};
+use ptc_protocol::tool::{CallContext, Preparation, ToolReply};
 use ptc_runs::{LongCall, NotKept, Progress, Ran, Runs, Seen, WaitingRun};
 
 pub use arguments::MAX_WAIT;
@@ -72,16 +72,16 @@ pub(super) fn prepared(
     shaper: Shaper,
     waiting: impl FnOnce() -> WhenWaiting,
     work: BoxFuture<'static, Ran>,
-) -> Prepared {
+) -> Preparation {
     let Some(Long { runs, call, takes_tasks }) = long else {
-        return Prepared::Gated(work.map(Ran::alone).boxed());
+        return Preparation::Gated(work.map(Ran::alone).boxed());
     };
     if call.is_long() && !runs.has_room(principal) {
-        return Prepared::Done(too_many());
+        return Preparation::Done(too_many());
     }
     let mut permit = match runs.enter(principal) {
         Ok(permit) => permit,
-        Err(full) => return Prepared::Full(full),
+        Err(full) => return Preparation::Full(full),
     };
     loan.bind(&mut permit);
     let waiting = waiting();
@@ -102,7 +102,7 @@ pub(super) fn prepared(
             }
         }
     });
-    Prepared::Free(answer.boxed())
+    Preparation::Free(answer.boxed())
 }
 
 /// The answer to a client that takes tasks, about a run that still runs.

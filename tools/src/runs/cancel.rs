@@ -10,7 +10,7 @@ use crate::lisp_eval::{EvalOptions, output_schema};
 use crate::long::run_id;
 use crate::schemas::cancelled_branch;
 use crate::shaping::cancelled;
-use ptc_protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
+use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool};
 use ptc_runs::Runs;
 
 /// The tool.
@@ -39,10 +39,10 @@ impl Tool for Cancel {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         let id = match run_id(arguments, &["run_id"]) {
             Ok(id) => id,
-            Err(message) => return Prepared::Done(args_error(&message)),
+            Err(message) => return Preparation::Done(args_error(&message)),
         };
         let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
         let (principal, options) = (context.owner.principal.clone(), self.options.clone());
@@ -52,6 +52,6 @@ impl Tool for Cancel {
                 seen => told(&options, &shaper, seen, &[]),
             }
         };
-        Prepared::Free(work.boxed())
+        Preparation::Free(work.boxed())
     }
 }

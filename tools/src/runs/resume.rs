@@ -10,7 +10,7 @@ use ptc_mcp::json::{Kind, Raw};
 use super::{DEFAULT_WAIT, args_error, told};
 use crate::lisp_eval::{EvalOptions, output_schema};
 use crate::long::{run_id, wait_ms};
-use ptc_protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
+use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool};
 use ptc_runs::Runs;
 
 /// The tool.
@@ -42,12 +42,12 @@ impl Tool for Resume {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         let asked = run_id(arguments, &["run_id", "answers", "wait_ms"])
             .and_then(|id| Ok((id, answers(arguments)?, wait_ms(arguments)?.unwrap_or(DEFAULT_WAIT))));
         let (id, answers, wait) = match asked {
             Ok(asked) => asked,
-            Err(message) => return Prepared::Done(args_error(&message)),
+            Err(message) => return Preparation::Done(args_error(&message)),
         };
         let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
         let (principal, options) = (context.owner.principal.clone(), self.options.clone());
@@ -71,7 +71,7 @@ impl Tool for Resume {
             }
             told(&options, &shaper, runs.wait_past(&counted, &principal, &id, wait).await, &notes)
         };
-        Prepared::Free(work.boxed())
+        Preparation::Free(work.boxed())
     }
 }
 

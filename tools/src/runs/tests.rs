@@ -22,9 +22,9 @@ use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, Profile};
-use ptc_protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk};
+use ptc_protocol::tasks::{NoTask, NotTaken, TaskClient, TaskDesk};
 use ptc_protocol::tool::{
-    Asked, CallContext, Instead, Prepared, ReplyText, Task, TaskState, Tool, ToolReply,
+    CallContext, ClientReach, Instead, Preparation, ReplyText, Task, TaskState, Tool, ToolReply,
 };
 use ptc_runs::Runs;
 
@@ -101,11 +101,11 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
 }
 
 impl Bench {
-    fn prepare(&self, tool: &str, arguments: &Value) -> Prepared {
-        self.prepare_as(tool, arguments, Asked::default())
+    fn prepare(&self, tool: &str, arguments: &Value) -> Preparation {
+        self.prepare_as(tool, arguments, ClientReach::default())
     }
 
-    fn prepare_as(&self, tool: &str, arguments: &Value, asked: Asked) -> Prepared {
+    fn prepare_as(&self, tool: &str, arguments: &Value, asked: ClientReach) -> Preparation {
         let context = CallContext {
             origin: None,
             owner: Owner::of(Principal::process()),
@@ -127,10 +127,10 @@ impl Bench {
 
     async fn call(&self, tool: &str, arguments: Value) -> ToolReply {
         let reply = match self.prepare(tool, &arguments) {
-            Prepared::Done(reply) => reply,
-            Prepared::Gated(work) | Prepared::Free(work) => work.await,
-            Prepared::Full(full) => panic!("not let in: {full}"),
-            Prepared::After(_) => panic!("nobody is asked here"),
+            Preparation::Done(reply) => reply,
+            Preparation::Gated(work) | Preparation::Free(work) => work.await,
+            Preparation::Full(full) => panic!("not let in: {full}"),
+            Preparation::After(_) => panic!("nobody is asked here"),
         };
         assert_fits(&self.tool(tool).definition(), &reply);
         reply
@@ -138,9 +138,11 @@ impl Bench {
 
     /// The task that a program becomes.
     async fn task(&self, program: &str) -> Task {
-        let asked = Asked { takes_tasks: true, ..Asked::default() };
+        let asked = ClientReach { takes_tasks: true, ..ClientReach::default() };
         let arguments = json!({"program": program, "wait_ms": 0});
-        let Prepared::Free(work) = self.prepare_as("lisp_eval", &arguments, asked) else { panic!("another") };
+        let Preparation::Free(work) = self.prepare_as("lisp_eval", &arguments, asked) else {
+            panic!("another")
+        };
         match work.await.instead.as_deref() {
             Some(Instead::Task(task)) => task.clone(),
             other => panic!("no task: {other:?}"),
@@ -170,8 +172,8 @@ impl Bench {
     }
 }
 
-fn asking(principal: Principal) -> Asking {
-    Asking { principal, modes: Elicitation::NONE }
+fn asking(principal: Principal) -> TaskClient {
+    TaskClient { principal, modes: Elicitation::NONE }
 }
 
 fn structured(reply: &ToolReply) -> Value {
@@ -210,10 +212,10 @@ async fn the_operator_says_how_long_a_client_waits_that_does_not() {
 async fn a_program_that_is_fast_enough_is_a_call_like_any_other() {
     let bench = bench(Profile::Structured, 4, None);
     let arguments = json!({"program": "(+ 1 2)", "wait_ms": 50_000});
-    let Prepared::Free(work) = bench.prepare("lisp_eval", &arguments) else { panic!("another") };
+    let Preparation::Free(work) = bench.prepare("lisp_eval", &arguments) else { panic!("another") };
     bench.go_on();
     assert_eq!(structured(&work.await)["result"], "user=> 3");
-    let Prepared::Gated(_) = bench.prepare("lisp_eval", &json!({"program": "1"})) else {
+    let Preparation::Gated(_) = bench.prepare("lisp_eval", &json!({"program": "1"})) else {
         panic!("a call without a time is none of ours")
     };
     assert_eq!(*bench.late.timeout.lock(), Some(Limits::plain().timeout));
@@ -256,10 +258,10 @@ async fn a_program_that_runs_on_holds_its_permit() {
     let bench = bench(Profile::Structured, 1, None);
     let running = structured(&bench.call("lisp_eval", json!({"program": "1", "wait_ms": 0})).await);
     let second = json!({"program": "1", "wait_ms": 0});
-    assert!(matches!(bench.prepare("lisp_eval", &second), Prepared::Full(_)));
+    assert!(matches!(bench.prepare("lisp_eval", &second), Preparation::Full(_)));
     bench.go_on();
     bench.call("lisp_wait", json!({"run_id": running["run_id"]})).await;
-    assert!(matches!(bench.prepare("lisp_eval", &second), Prepared::Free(_)));
+    assert!(matches!(bench.prepare("lisp_eval", &second), Preparation::Free(_)));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use ptc_mcp::json::Raw;
 use super::{DEFAULT_WAIT, args_error, told};
 use crate::lisp_eval::{EvalOptions, output_schema};
 use crate::long::{run_id, wait_ms};
-use ptc_protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
+use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool};
 use ptc_runs::Runs;
 
 /// The tool.
@@ -35,16 +35,16 @@ impl Tool for Wait {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         let asked = run_id(arguments, &["run_id", "wait_ms"])
             .and_then(|id| Ok((id, wait_ms(arguments)?.unwrap_or(DEFAULT_WAIT))));
         let (id, wait) = match asked {
             Ok(asked) => asked,
-            Err(message) => return Prepared::Done(args_error(&message)),
+            Err(message) => return Preparation::Done(args_error(&message)),
         };
         let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
         let (principal, options) = (context.owner.principal.clone(), self.options.clone());
         let work = async move { told(&options, &shaper, runs.wait(&principal, &id, wait).await, &[]) };
-        Prepared::Free(work.boxed())
+        Preparation::Free(work.boxed())
     }
 }

@@ -6,7 +6,7 @@ use ptc_mcp::json::{Object, Raw, string_len};
 use crate::shaping::{Shaper, guard};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Profile;
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 /// The byte limit of lists and half that of texts. It keeps the mirrored answer within the profile's bound.
 pub(super) fn list_bytes(profile: Profile) -> usize {
@@ -42,13 +42,15 @@ pub(super) fn write_cut(object: &mut Object<'_>, cut: bool) {
 }
 
 /// Runs the call, and keeps its result within the limit of the profile.
-fn within(shaper: Shaper, prepared: Prepared) -> Prepared {
+fn within(shaper: Shaper, prepared: Preparation) -> Preparation {
     match prepared {
-        Prepared::Done(reply) => Prepared::Done(guard(&shaper, reply)),
-        Prepared::Full(full) => Prepared::Full(full),
-        Prepared::Free(work) => Prepared::Free(work.map(move |reply| guard(&shaper, reply)).boxed()),
-        Prepared::Gated(work) => Prepared::Gated(work.map(move |reply| guard(&shaper, reply)).boxed()),
-        Prepared::After(wait) => Prepared::After(wait.map(move |prepared| within(shaper, prepared)).boxed()),
+        Preparation::Done(reply) => Preparation::Done(guard(&shaper, reply)),
+        Preparation::Full(full) => Preparation::Full(full),
+        Preparation::Free(work) => Preparation::Free(work.map(move |reply| guard(&shaper, reply)).boxed()),
+        Preparation::Gated(work) => Preparation::Gated(work.map(move |reply| guard(&shaper, reply)).boxed()),
+        Preparation::After(wait) => {
+            Preparation::After(wait.map(move |prepared| within(shaper, prepared)).boxed())
+        }
     }
 }
 
@@ -63,7 +65,7 @@ impl<T: Tool> Tool for Bounded<T> {
         self.tool.definition()
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         within(self.shaper, self.tool.prepare(arguments, context))
     }
 

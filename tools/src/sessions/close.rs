@@ -8,7 +8,7 @@ use ptc_mcp::json::Raw;
 use super::arguments::Arguments;
 use super::record::ok;
 use super::{Directory, args_error, schemas};
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 /// The tool.
 pub(super) struct Close(pub(super) Arc<Directory>);
@@ -27,13 +27,13 @@ impl Tool for Close {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        self.close(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
+        self.close(arguments, context).unwrap_or_else(|message| Preparation::Done(args_error(&message)))
     }
 }
 
 impl Close {
-    fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+    fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Preparation, String> {
         let arguments = Arguments::read(arguments)?;
         arguments.heed_unknown(&["session_id", "reason"])?;
         let id = arguments.session_id()?;
@@ -47,9 +47,9 @@ impl Close {
                     Ok(()) => closed(&id, &reason),
                 }
             };
-            return Ok(Prepared::Free(work.boxed()));
+            return Ok(Preparation::Free(work.boxed()));
         }
-        Ok(Prepared::Done(match self.0.close(&id, &context.owner) {
+        Ok(Preparation::Done(match self.0.close(&id, &context.owner) {
             Err(refusal) => refusal.reply(&id),
             Ok(id) => closed(&id, &reason),
         }))

@@ -24,13 +24,13 @@ use crate::long::{self, WhenWaiting};
 use crate::schemas::WAIT_MS;
 use crate::shaping::{Shaper, guard, shape, waiting};
 use ptc_protocol::concurrency_limiter::Full;
+use ptc_protocol::report::CallUsage;
 use ptc_protocol::report::Ending;
 use ptc_protocol::report::SessionPart;
-use ptc_protocol::report::Usage;
 use ptc_protocol::report::{ErrorReason, Payload};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
-use ptc_protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool, ToolReply};
 use ptc_runs::Ran;
 
 /// The tool.
@@ -45,7 +45,7 @@ impl Eval {
         Eval { directory, options: Arc::new(options) }
     }
 
-    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Preparation, String> {
         // As for `lisp_eval`, anything but an object counts as no arguments at all.
         let arguments = arguments.filter(|arguments| arguments.kind() == Kind::Object);
         let given = Arguments::read(arguments)?;
@@ -75,7 +75,7 @@ impl Eval {
         }
         let reservation = match self.directory.reserve(&id, &context.owner) {
             Ok(reservation) => reservation,
-            Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
+            Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
         };
         let request = EvalRequest {
             session: Some(reservation.id.clone()),
@@ -157,8 +157,8 @@ impl Tool for Eval {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        let refused = |message: String| Prepared::Done(guard(&self.options.shaper, args_error(&message)));
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
+        let refused = |message: String| Preparation::Done(guard(&self.options.shaper, args_error(&message)));
         self.start(arguments, context).unwrap_or_else(refused)
     }
 
@@ -247,7 +247,7 @@ pub(super) fn answer(
 ) -> ToolReply {
     let report = outcome.session.take();
     let kind = outcome.result.as_ref().err().map(|failure| failure.reason.as_str());
-    let usage = Usage::of(&outcome);
+    let usage = CallUsage::of(&outcome);
     let mut payload = Payload::of(outcome, asked.program());
     let redactor = options.redactor.for_principal(asked.principal());
     payload.scrub(&redactor);

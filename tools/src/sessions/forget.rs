@@ -15,7 +15,7 @@ use super::record::{EMPTY_BYTES, Record, ok};
 use super::{Directory, args_error, schemas};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Profile;
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 const TARGETS: [&str; 5] = ["memory", "history", "prints", "tool_calls", "upstream_calls"];
 
@@ -39,8 +39,8 @@ impl Tool for Forget {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
+        self.start(arguments, context).unwrap_or_else(|message| Preparation::Done(args_error(&message)))
     }
 }
 
@@ -82,7 +82,7 @@ struct Left {
 }
 
 impl Forget {
-    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Preparation, String> {
         let arguments = Arguments::read(arguments)?;
         arguments.heed_unknown(&["session_id", "bindings", "clear"])?;
         let id = arguments.session_id()?;
@@ -95,7 +95,7 @@ impl Forget {
         if self.directory.stored.is_some() {
             let order = Order { bindings, clear };
             let (directory, max_bytes) = (self.directory.clone(), list_bytes(self.profile));
-            return Ok(Prepared::Free(forget_stored(directory, id, owner, order, max_bytes).boxed()));
+            return Ok(Preparation::Free(forget_stored(directory, id, owner, order, max_bytes).boxed()));
         }
         let found = self.directory.touch(&id, &owner, |id, record| match record.running {
             Some(_) => Err(Refusal::Busy),
@@ -103,7 +103,7 @@ impl Forget {
         });
         let id = match found.and_then(|idle| idle) {
             Ok(id) => id,
-            Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
+            Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
         };
         debug!(
             event = "ptc_lisp.session.forget",
@@ -111,7 +111,7 @@ impl Forget {
             owner_hash = owner.principal.hash(),
             mode = MODE
         );
-        Ok(Prepared::Free(
+        Ok(Preparation::Free(
             forget(self.directory.clone(), id, owner, Order { bindings, clear }, list_bytes(self.profile))
                 .boxed(),
         ))

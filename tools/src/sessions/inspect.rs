@@ -17,7 +17,7 @@ use super::text::{self, Values};
 use super::{Directory, args_error, schemas};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Profile;
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 /// The tool.
 pub(super) struct Inspect {
@@ -70,13 +70,13 @@ impl Tool for Inspect {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
+        self.start(arguments, context).unwrap_or_else(|message| Preparation::Done(args_error(&message)))
     }
 }
 
 impl Inspect {
-    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Preparation, String> {
         let arguments = Arguments::read(arguments)?;
         arguments.heed_unknown(&["session_id", "view"])?;
         let id = arguments.session_id()?;
@@ -94,11 +94,11 @@ impl Inspect {
                     }
                 }
             };
-            return Ok(Prepared::Free(work.boxed()));
+            return Ok(Preparation::Free(work.boxed()));
         }
         let id = match self.directory.touch(&id, &owner, |id, _| id.clone()) {
             Ok(id) => id,
-            Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
+            Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
         };
         debug!(
             event = "ptc_lisp.session.inspect",
@@ -106,7 +106,7 @@ impl Inspect {
             owner_hash = owner.principal.hash(),
             mode = MODE
         );
-        Ok(Prepared::Free(look(self.directory.clone(), id, owner, view, self.profile).boxed()))
+        Ok(Preparation::Free(look(self.directory.clone(), id, owner, view, self.profile).boxed()))
     }
 }
 

@@ -10,7 +10,7 @@ use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::ok;
 use super::{Directory, args_error, schemas};
 use ptc_protocol::settings::Profile;
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 /// The tool.
 pub(super) struct List {
@@ -32,11 +32,11 @@ impl Tool for List {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
         match Arguments::read(arguments).map(|arguments| arguments.unexpected(&[]).is_some()) {
             Ok(false) => {}
-            Ok(true) => return Prepared::Done(args_error("lisp_session_list takes no arguments")),
-            Err(message) => return Prepared::Done(args_error(&message)),
+            Ok(true) => return Preparation::Done(args_error("lisp_session_list takes no arguments")),
+            Err(message) => return Preparation::Done(args_error(&message)),
         }
         let profile = self.profile;
         if self.directory.stored.is_some() {
@@ -47,9 +47,9 @@ impl Tool for List {
                     Err(not_used) => not_used.reply(""),
                 }
             };
-            return Prepared::Free(work.boxed());
+            return Preparation::Free(work.boxed());
         }
-        Prepared::Done(listed(&self.directory.summaries(&context.owner), profile))
+        Preparation::Done(listed(&self.directory.summaries(&context.owner), profile))
     }
 }
 

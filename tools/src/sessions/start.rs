@@ -14,7 +14,7 @@ use super::{Directory, args_error, schemas};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Sessions;
 use ptc_protocol::timestamp::instant;
-use ptc_protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 /// Longest title that is stored, in bytes.
 pub(super) const MAX_TITLE_BYTES: usize = 1024;
@@ -38,8 +38,8 @@ impl Tool for Start {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
+        self.start(arguments, context).unwrap_or_else(|message| Preparation::Done(args_error(&message)))
     }
 
     fn owner_gone(&self, owner: &Owner) {
@@ -51,7 +51,7 @@ impl Tool for Start {
 }
 
 impl Start {
-    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Preparation, String> {
         let arguments = Arguments::read(arguments)?;
         arguments.heed_unknown(&["title", "ttl_ms"])?;
         if let Some(key) = arguments.unexpected(&["title", "ttl_ms"]) {
@@ -75,9 +75,9 @@ impl Start {
                     Ok((id, expires)) => started(&id, expires, &directory.settings),
                 }
             };
-            return Ok(Prepared::Free(work.boxed()));
+            return Ok(Preparation::Free(work.boxed()));
         }
-        Ok(Prepared::Done(match self.0.start(&context.owner, title, ttl) {
+        Ok(Preparation::Done(match self.0.start(&context.owner, title, ttl) {
             Err(refusal) => refusal.reply(""),
             Ok((id, expires)) => started(&id, expires, &self.0.settings),
         }))

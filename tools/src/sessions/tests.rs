@@ -20,7 +20,7 @@ use crate::shaping::Shaper;
 use crate::testing::assert_fits;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::settings::{Profile, Sessions};
-use ptc_protocol::tool::{CallContext, Definition, Prepared, ReplyText};
+use ptc_protocol::tool::{CallContext, Definition, Preparation, ReplyText};
 
 /// The six tools over a real engine, and a clock that a test sets.
 pub(super) struct Bench {
@@ -154,7 +154,7 @@ pub(super) fn owner(name: &str) -> Owner {
 }
 
 impl Bench {
-    pub(super) fn prepare(&self, owner: &Owner, tool: &str, arguments: &Value) -> Prepared {
+    pub(super) fn prepare(&self, owner: &Owner, tool: &str, arguments: &Value) -> Preparation {
         let place = self.definitions.iter().position(|known| known.name == tool).unwrap();
         let context = CallContext {
             origin: None,
@@ -184,10 +184,10 @@ impl Bench {
             return server.call(by, tool, &arguments);
         }
         let reply = match self.prepare(&owner(by), tool, &arguments) {
-            Prepared::Done(reply) => reply,
-            Prepared::Gated(work) | Prepared::Free(work) => work.await,
-            Prepared::Full(full) => panic!("not let in: {full}"),
-            Prepared::After(_) => panic!("nobody is asked here"),
+            Preparation::Done(reply) => reply,
+            Preparation::Gated(work) | Preparation::Free(work) => work.await,
+            Preparation::Full(full) => panic!("not let in: {full}"),
+            Preparation::After(_) => panic!("nobody is asked here"),
         };
         assert_fits(self.definitions.iter().find(|known| known.name == tool).unwrap(), &reply);
         let structured: Value =
@@ -424,7 +424,7 @@ async fn one_program_at_a_time_and_closing_ends_it() {
     let id = bench.start("me").await;
     bench.eval(&id, "(def x 1)").await;
     let arguments = json!({"session_id": id, "program": "(do (def x 2) (loop [] (recur)))"});
-    let Prepared::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
+    let Preparation::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
         panic!("not run");
     };
     let (busy, _) = bench.eval(&id, "x").await;
@@ -433,7 +433,7 @@ async fn one_program_at_a_time_and_closing_ends_it() {
     assert_eq!(bench.call("me", "lisp_session_forget", clear).await.0["reason"], "session_busy");
     drop(work);
     assert_eq!(bench.eval(&id, "x").await.1, "user=> 1");
-    let Prepared::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
+    let Preparation::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
         panic!("not run");
     };
     bench.call("me", "lisp_session_close", json!({"session_id": id})).await;

@@ -10,7 +10,7 @@ use ptc_host::questions::{AnsweredBy, Channel, Receipt};
 
 use super::asking::Asks;
 use super::lisp_eval::EvalOptions;
-use ptc_protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk, TaskNews};
+use ptc_protocol::tasks::{NoTask, NotTaken, TaskClient, TaskDesk, TaskNews};
 use ptc_protocol::tool::Task;
 use ptc_runs::{NotSeen, Runs};
 
@@ -28,7 +28,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    async fn find(&self, asking: &Asking, id: &str) -> Result<Task, NoTask> {
+    async fn find(&self, asking: &TaskClient, id: &str) -> Result<Task, NoTask> {
         let run = self.runs.task(&asking.principal, id).await.map_err(no_task)?;
         let asks = self.asks.as_ref();
         Ok(run.into_task(|waiting| match asks {
@@ -46,14 +46,14 @@ fn no_task(why: NotSeen) -> NoTask {
 }
 
 impl TaskDesk for Desk {
-    fn get(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<Task, NoTask>> {
+    fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, NoTask>> {
         let desk = self.clone();
         async move { desk.find(&asking, &id).await }.boxed()
     }
 
     fn update(
         &self,
-        asking: Asking,
+        asking: TaskClient,
         id: String,
         responses: String,
     ) -> BoxFuture<'static, Result<(), NotTaken>> {
@@ -71,12 +71,12 @@ impl TaskDesk for Desk {
         .boxed()
     }
 
-    fn cancel(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<(), NoTask>> {
+    fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), NoTask>> {
         let runs = self.runs.clone();
         async move { runs.cancel(&asking.principal, &id).await.map(drop).map_err(no_task) }.boxed()
     }
 
-    fn listen(&self, asking: Asking, ids: Vec<String>) -> BoxFuture<'static, TaskNews> {
+    fn listen(&self, asking: TaskClient, ids: Vec<String>) -> BoxFuture<'static, TaskNews> {
         watch::listen(self.clone(), asking, ids).boxed()
     }
 }

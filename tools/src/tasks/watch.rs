@@ -9,7 +9,7 @@ use ptc_host::time::{self, Instant, sleep_until};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::Desk;
-use ptc_protocol::tasks::{Asking, NoTask, TaskNews};
+use ptc_protocol::tasks::{NoTask, TaskClient, TaskNews};
 use ptc_protocol::tool::{Task, TaskState};
 
 /// The poll interval of a task whose changes this process does not see: another replica holds it, or it is in the
@@ -20,7 +20,7 @@ const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Subscribes to these tasks. Each is sent once in its current state, since the state that the client knows is
 /// unknown, and then whenever it has changed, until it has ended.
-pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> TaskNews {
+pub(super) async fn listen(desk: Desk, asking: TaskClient, ids: Vec<String>) -> TaskNews {
     // Subscribed before the first look, so that no change is missed.
     let changes = desk.runs.changes();
     let mut watch =
@@ -40,7 +40,7 @@ pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> Task
 /// The subscription of one channel.
 struct Watch {
     desk: Desk,
-    asking: Asking,
+    asking: TaskClient,
     changes: broadcast::Receiver<(Arc<str>, Arc<str>)>,
     /// Tasks that have not ended, ordered by their last poll.
     watched: VecDeque<Watched>,

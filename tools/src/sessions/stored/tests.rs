@@ -14,7 +14,7 @@ use ptc_mcp::json::{Value, json};
 use super::super::back_ends::{Back, Shared};
 use super::super::tests::{Bench, bench_over, keeping, limits, owner};
 use ptc_protocol::settings::{Profile, Sessions};
-use ptc_protocol::tool::Prepared;
+use ptc_protocol::tool::Preparation;
 
 /// Runs each test over each kind of store.
 macro_rules! over_each_store {
@@ -147,7 +147,7 @@ async fn begin(
     program: &str,
 ) -> tokio::task::JoinHandle<(Value, String)> {
     let arguments = json!({"session_id": id, "program": program});
-    let Prepared::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
+    let Preparation::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
         panic!("not run");
     };
     let running = tokio::spawn(work.map(|reply| {

@@ -16,10 +16,10 @@ pub(super) struct Audited {
     subject: Subject,
     inner: Arc<dyn Asker>,
     /// The questions that are recorded already.
-    told: Arc<Told>,
+    told: Arc<QuestionLog>,
 }
 
-type Told = Mutex<BTreeMap<QuestionId, Question>>;
+type QuestionLog = Mutex<BTreeMap<QuestionId, Question>>;
 
 impl Audited {
     pub(super) fn new(log: Arc<AuditLog>, subject: Subject, inner: Arc<dyn Asker>) -> Audited {

@@ -22,7 +22,7 @@ use ptc_host::questions::{Answer, AnsweredBy, PendingQuestion, Question, Questio
 use ptc_mcp::json::{Object, object_text};
 
 use self::asking::Audited;
-use self::writer::Writer;
+use self::writer::AuditWriter;
 use super::metrics::{Exposition, MetricKind};
 use ptc_host::digest::sha256_hex;
 use ptc_protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
@@ -32,7 +32,7 @@ use ptc_runs::RunView;
 
 /// Writes the audit log.
 pub struct AuditLog {
-    writer: Writer,
+    writer: AuditWriter,
 }
 
 impl AuditLog {
@@ -41,7 +41,7 @@ impl AuditLog {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<AuditLog, BootError> {
-        let open = Writer::open(path);
+        let open = AuditWriter::open(path);
         let writer =
             open.map_err(|error| BootError::new(format!("--audit-log {}: {error}", path.display())))?;
         Ok(AuditLog { writer })

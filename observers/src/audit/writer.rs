@@ -20,14 +20,14 @@ const BACKLOG: usize = 1024;
 const BATCH: usize = 64 * 1024;
 
 /// A message to the thread.
-enum Message {
+enum AuditCommand {
     Line(Vec<u8>),
     Flush(SyncSender<()>),
 }
 
 /// Takes lines for one file.
-pub(super) struct Writer {
-    messages: SyncSender<Message>,
+pub(super) struct AuditWriter {
+    messages: SyncSender<AuditCommand>,
     counts: Arc<Counts>,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Counts {
     pub(super) lost: AtomicU64,
 }
 
-impl Writer {
+impl AuditWriter {
     /// Opens the file to append to it. It must be an ordinary file of ours and no link; afterwards only its owner can
     /// read it, whatever its permissions were.
     ///
     /// # Errors
     /// The file cannot be opened or is not of that kind, or no thread can be started.
-    pub(super) fn open(path: &Path) -> io::Result<Writer> {
+    pub(super) fn open(path: &Path) -> io::Result<AuditWriter> {
         let refused = |why: &str| io::Error::other(why.to_owned());
         // A pipe without a reader must not block the start.
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
@@ -69,20 +69,20 @@ impl Writer {
             file.set_permissions(Permissions::from_mode(0o600))?;
             warn!(event = "audit_log_was_exposed", path = %path.display(), "others could read it; its mode is 0600 now");
         }
-        Writer::over(file)
+        AuditWriter::over(file)
     }
 
-    fn over(file: File) -> io::Result<Writer> {
+    fn over(file: File) -> io::Result<AuditWriter> {
         let (messages, received) = sync_channel(BACKLOG);
         let counts = Arc::new(Counts::default());
         let thread = Thread { file, counts: counts.clone(), is_failing: false, is_torn: false };
         std::thread::Builder::new().name("ptc-audit".into()).spawn(move || thread.run(&received))?;
-        Ok(Writer { messages, counts })
+        Ok(AuditWriter { messages, counts })
     }
 
     /// Queues one line, newline included. Waits if the file is slower than the lines come.
     pub(super) fn write(&self, line: Vec<u8>) {
-        if self.messages.send(Message::Line(line)).is_err() {
+        if self.messages.send(AuditCommand::Line(line)).is_err() {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -90,7 +90,7 @@ impl Writer {
     /// Waits until all lines so far are written, at most for `limit`.
     pub(super) fn flush(&self, limit: Duration) {
         let (done, flushed) = sync_channel(1);
-        if self.messages.send(Message::Flush(done)).is_ok() {
+        if self.messages.send(AuditCommand::Flush(done)).is_ok() {
             // A disk that hangs must not block the process.
             let _ = flushed.recv_timeout(limit);
         }
@@ -112,7 +112,7 @@ struct Thread {
 
 impl Thread {
     /// Writes until all senders are dropped. Lines that arrive together share one write.
-    fn run(mut self, messages: &Receiver<Message>) {
+    fn run(mut self, messages: &Receiver<AuditCommand>) {
         let mut batch = Vec::new();
         while let Ok(first) = messages.recv() {
             let mut lines = 0;
@@ -120,11 +120,11 @@ impl Thread {
             let mut next = Some(first);
             while let Some(message) = next {
                 match message {
-                    Message::Line(line) => {
+                    AuditCommand::Line(line) => {
                         batch.extend_from_slice(&line);
                         lines += 1;
                     }
-                    Message::Flush(done) => flushed.push(done),
+                    AuditCommand::Flush(done) => flushed.push(done),
                 }
                 next = if batch.len() < BATCH { messages.try_recv().ok() } else { None };
             }
@@ -176,7 +176,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
         for round in 0..2 {
-            let writer = Writer::open(&path).unwrap();
+            let writer = AuditWriter::open(&path).unwrap();
             for at in 0..3000 {
                 writer.write(format!("{}\n", round * 3000 + at).into_bytes());
             }
@@ -187,8 +187,8 @@ mod tests {
         let all: Vec<usize> = text.lines().map(|line| line.parse().unwrap()).collect();
         assert_eq!(all, (0..6000).collect::<Vec<_>>());
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(Writer::open(folder.path()).is_err());
-        assert!(Writer::open(&folder.path().join("none/audit")).is_err());
+        assert!(AuditWriter::open(folder.path()).is_err());
+        assert!(AuditWriter::open(&folder.path().join("none/audit")).is_err());
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         let path = folder.path().join("audit.jsonl");
         std::fs::write(&path, "{}\n").unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
-        Writer::open(&path).unwrap();
+        AuditWriter::open(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
     }
@@ -209,7 +209,7 @@ mod tests {
         std::fs::write(at("file"), "").unwrap();
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let why = |path: &Path| Writer::open(path).err().map(|error| error.to_string());
+        let why = |path: &Path| AuditWriter::open(path).err().map(|error| error.to_string());
         assert_eq!(why(&at("link")).as_deref(), Some("it is a link; name the file itself"));
         for path in [at("pipe"), "/dev/null".into()] {
             assert_eq!(why(&path).as_deref(), Some("it is no ordinary file"), "{path:?}");
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_loses_lines_and_counts_them() {
-        let writer = Writer::over(OpenOptions::new().append(true).open("/dev/full").unwrap()).unwrap();
+        let writer = AuditWriter::over(OpenOptions::new().append(true).open("/dev/full").unwrap()).unwrap();
         for _ in 0..5 {
             writer.write(b"{}\n".to_vec());
         }

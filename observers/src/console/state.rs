@@ -10,7 +10,7 @@ use ptc_host::upstream::Phase;
 use ptc_mcp::json::{Object, object_text, write_array};
 
 use super::Console;
-use crate::recent::{Record, Ring};
+use crate::recent::{RecentCall, Ring};
 use crate::sources::Sources;
 use ptc_protocol::identity;
 use ptc_protocol::principal::Principal;
@@ -88,7 +88,7 @@ pub fn state(
 }
 
 /// A recent call with the data for its waterfall.
-fn call(record: &Record) -> String {
+fn call(record: &RecentCall) -> String {
     object_text(|object| {
         object.string("request_id", &record.request_id);
         match record.eval_id {

@@ -15,7 +15,7 @@ const STEPS: usize = 120;
 
 /// One step.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Step {
+struct TimelineStep {
     /// When it began, in steps since 1970.
     at: i64,
     calls: u64,
@@ -28,7 +28,7 @@ struct Step {
 
 /// The steps of each caller. Callers are the operator's tokens, so there are few.
 #[derive(Default)]
-pub(super) struct Timelines(HashMap<Principal, VecDeque<Step>>);
+pub(super) struct Timelines(HashMap<Principal, VecDeque<TimelineStep>>);
 
 impl Timelines {
     pub(super) fn add(
@@ -42,7 +42,7 @@ impl Timelines {
         let steps = self.0.entry(principal.clone()).or_default();
         // The clock may have been set back; a late call counts for the latest step.
         if steps.back().is_none_or(|latest| latest.at < at) {
-            steps.push_back(Step { at, ..Step::default() });
+            steps.push_back(TimelineStep { at, ..TimelineStep::default() });
             if steps.len() > STEPS {
                 steps.pop_front();
             }

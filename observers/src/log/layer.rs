@@ -60,13 +60,13 @@ impl<S: Subscriber> Layer<S> for JsonLines {
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         thread_local! {
-            static PARTS: Cell<Parts> = const { Cell::new(Parts::new()) };
+            static PARTS: Cell<LineBuffers> = const { Cell::new(LineBuffers::new()) };
         }
         // Taken, not borrowed, so that a value may log while it is printed.
         let mut parts = PARTS.take();
         parts.clear();
         let metadata = event.metadata();
-        let mut line = Line { redactor: &self.redactor, parts: &mut parts };
+        let mut line = LineWriter { redactor: &self.redactor, parts: &mut parts };
         event.record(&mut line);
         for field in metadata.fields() {
             line.null_if_missing(&field);
@@ -81,7 +81,7 @@ impl<S: Subscriber> Layer<S> for JsonLines {
 
 /// The parts of a line, in buffers reused from line to line.
 #[derive(Default)]
-struct Parts {
+struct LineBuffers {
     /// JSON of the event's name; empty without one.
     event: Vec<u8>,
     /// JSON of the request's id; empty without one.
@@ -96,9 +96,9 @@ struct Parts {
     line: Vec<u8>,
 }
 
-impl Parts {
+impl LineBuffers {
     const fn new() -> Self {
-        Parts {
+        LineBuffers {
             event: Vec::new(),
             request_id: Vec::new(),
             fields: Vec::new(),
@@ -117,12 +117,12 @@ impl Parts {
     }
 }
 
-struct Line<'a> {
+struct LineWriter<'a> {
     redactor: &'a Redactor,
-    parts: &'a mut Parts,
+    parts: &'a mut LineBuffers,
 }
 
-impl Line<'_> {
+impl LineWriter<'_> {
     /// Begins a member of `fields`; its value is written by the caller.
     fn member(&mut self, field: &Field) -> &mut Vec<u8> {
         self.parts.present |= bit(field);
@@ -173,7 +173,7 @@ impl Line<'_> {
     }
 
     fn finish(&mut self, metadata: &Metadata<'_>) {
-        let Parts { event, request_id, fields, line, .. } = &mut *self.parts;
+        let LineBuffers { event, request_id, fields, line, .. } = &mut *self.parts;
         line.extend_from_slice(b"{\"ts\":\"");
         timestamp::write_now(line);
         line.extend_from_slice(b"\",\"level\":\"");
@@ -207,7 +207,7 @@ fn bit(field: &Field) -> u64 {
     1 << (field.index() & 63)
 }
 
-impl Visit for Line<'_> {
+impl Visit for LineWriter<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.text(field, value);
     }

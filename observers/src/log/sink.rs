@@ -17,9 +17,9 @@ const AMPLE: usize = CAPACITY / 4;
 
 /// The destination of lines. Clones share one writer.
 #[derive(Clone)]
-pub(super) struct Sink(Arc<Shared>);
+pub(super) struct Sink(Arc<SinkState>);
 
-struct Shared {
+struct SinkState {
     state: Mutex<Backlog>,
     /// Signals lines to the writer.
     filled: Condvar,
@@ -30,7 +30,7 @@ struct Shared {
 struct Backlog {
     buffer: Vec<u8>,
     dropped: u64,
-    writer: Writer,
+    writer: WriterState,
     /// Number of threads waiting for everything to be written.
     flushing: usize,
     /// Taken by the thread when it starts, which is when there is something to write.
@@ -39,7 +39,7 @@ struct Backlog {
 
 /// The state of the writing thread.
 #[derive(PartialEq, Eq)]
-enum Writer {
+enum WriterState {
     /// Waits for a line.
     Waiting,
     /// Lets lines accumulate.
@@ -53,11 +53,15 @@ impl Sink {
         let state = Backlog {
             buffer: Vec::new(),
             dropped: 0,
-            writer: Writer::Waiting,
+            writer: WriterState::Waiting,
             flushing: 0,
             idle_writer: Some(Box::new(writer)),
         };
-        Sink(Arc::new(Shared { state: Mutex::new(state), filled: Condvar::new(), emptied: Condvar::new() }))
+        Sink(Arc::new(SinkState {
+            state: Mutex::new(state),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+        }))
     }
 
     /// Takes one line, newline included. Never waits for the writer.
@@ -78,9 +82,9 @@ impl Sink {
             }
         }
         let wanted = match state.writer {
-            Writer::Waiting => true,
-            Writer::Pausing => state.buffer.len() >= AMPLE,
-            Writer::Writing => false,
+            WriterState::Waiting => true,
+            WriterState::Pausing => state.buffer.len() >= AMPLE,
+            WriterState::Writing => false,
         };
         drop(state);
         if wanted {
@@ -94,7 +98,9 @@ impl Sink {
         let mut state = self.0.lock();
         state.flushing += 1;
         self.0.filled.notify_one();
-        while state.idle_writer.is_none() && (!state.buffer.is_empty() || state.writer == Writer::Writing) {
+        while state.idle_writer.is_none()
+            && (!state.buffer.is_empty() || state.writer == WriterState::Writing)
+        {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -105,7 +111,7 @@ impl Sink {
     }
 }
 
-impl Shared {
+impl SinkState {
     fn lock(&self) -> MutexGuard<'_, Backlog> {
         self.state.lock()
     }
@@ -115,12 +121,12 @@ impl Shared {
         let mut last: Option<Instant> = None;
         loop {
             let mut state = self.lock();
-            state.writer = Writer::Waiting;
+            state.writer = WriterState::Waiting;
             while state.buffer.is_empty() {
                 self.emptied.notify_all();
                 state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            state.writer = Writer::Pausing;
+            state.writer = WriterState::Pausing;
             while let Some(left) = last.and_then(|last| PAUSE.checked_sub(last.elapsed()))
                 && !left.is_zero()
                 && state.flushing == 0
@@ -130,7 +136,7 @@ impl Shared {
             }
             std::mem::swap(&mut lines, &mut state.buffer);
             let dropped = std::mem::take(&mut state.dropped);
-            state.writer = Writer::Writing;
+            state.writer = WriterState::Writing;
             drop(state);
             if dropped > 0 {
                 let line = format!(

@@ -83,7 +83,7 @@ fn outcome_index(name: &str) -> usize {
 /// The figures of calls.
 #[derive(Debug)]
 pub struct Metrics {
-    tools: Vec<Tool>,
+    tools: Vec<ToolMetrics>,
     in_flight: AtomicI64,
     duration: Histogram,
     steps: Histogram,
@@ -95,7 +95,7 @@ pub struct Metrics {
 }
 
 #[derive(Debug)]
-struct Tool {
+struct ToolMetrics {
     name: &'static str,
     outcomes: [AtomicU64; OUTCOMES],
 }
@@ -131,7 +131,7 @@ impl Metrics {
         tools: impl IntoIterator<Item = &'static str>,
         upstreams: impl IntoIterator<Item = String>,
     ) -> Self {
-        let tool = |name| Tool { name, outcomes: std::array::from_fn(|_| AtomicU64::new(0)) };
+        let tool = |name| ToolMetrics { name, outcomes: std::array::from_fn(|_| AtomicU64::new(0)) };
         Metrics {
             tools: tools.into_iter().map(tool).collect(),
             in_flight: AtomicI64::new(0),
@@ -264,7 +264,7 @@ fn is_eval(tool: &str) -> bool {
 }
 
 /// Writes the outcomes that have happened, and `ok` in any case.
-fn write_outcomes(family: &mut Family<'_>, tool: &Tool) {
+fn write_outcomes(family: &mut Family<'_>, tool: &ToolMetrics) {
     for (at, count) in tool.outcomes.iter().enumerate() {
         let (outcome, count) = (outcome_at(at), get(count));
         if count > 0 || outcome == "ok" {

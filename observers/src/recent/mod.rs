@@ -5,7 +5,7 @@ mod ring;
 
 use std::sync::Arc;
 
-pub use record::Record;
+pub use record::RecentCall;
 pub use ring::Ring;
 
 use super::recording::Recording;
@@ -28,7 +28,7 @@ impl CallObserver for Recorder {
     fn ended(&self, call: &ObservedCall, end: &CallEnd) {
         if let CallOutcome::Answered(answered) = &end.outcome {
             let recording = self.recording.for_principal(call.owner.principal.name());
-            self.ring.push(Record::new(call, end, answered, &recording));
+            self.ring.push(RecentCall::new(call, end, answered, &recording));
         }
     }
 }

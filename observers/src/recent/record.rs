@@ -22,7 +22,7 @@ const ID_CHARS: usize = 64;
 
 /// One finished call.
 #[derive(Debug)]
-pub struct Record {
+pub struct RecentCall {
     /// Its principal.
     pub principal: Principal,
     /// Its JSON-RPC id as text; a long one is shortened.
@@ -112,7 +112,7 @@ impl UpstreamCall {
     }
 }
 
-impl Record {
+impl RecentCall {
     pub(super) fn new(
         call: &ObservedCall,
         end: &CallEnd,
@@ -120,7 +120,7 @@ impl Record {
         recording: &Recording,
     ) -> Self {
         let redactor = &recording.redactor;
-        let mut record = Record {
+        let mut record = RecentCall {
             principal: call.owner.principal.clone(),
             request_id: shortened(&redactor.scrub(&call.request_id.to_string())),
             eval_id: answered.is_eval.then_some(call.eval_id),
@@ -167,7 +167,7 @@ impl Record {
     pub fn size(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let call = |call: &UpstreamCall| size_of::<UpstreamCall>() + call.server.len() + call.tool.len() + 16;
-        size_of::<Record>()
+        size_of::<RecentCall>()
             + self.request_id.len()
             + text(&self.program)
             + text(&self.context)

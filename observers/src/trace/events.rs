@@ -18,7 +18,7 @@ const EVALS: [&str; 3] = ["lisp_eval", "lisp_session_eval", "lisp_task"];
 
 /// A call that begins.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct CallStart {
     pub(super) owner: Owner,
     /// Its JSON-RPC id as text.
     pub(super) request_id: String,
@@ -34,9 +34,9 @@ pub(super) struct Begun {
     pub(super) context_bytes: usize,
 }
 
-impl Begun {
-    fn of(call: &ObservedCall) -> Begun {
-        Begun {
+impl CallStart {
+    fn of(call: &ObservedCall) -> CallStart {
+        CallStart {
             owner: call.owner.clone(),
             request_id: call.request_id.to_string(),
             eval_id: EVALS.contains(&&*call.tool).then_some(call.eval_id),
@@ -74,7 +74,7 @@ impl CallObserver for Traces {
     }
 
     fn runs(&self, call: &ObservedCall) -> bool {
-        self.begin(call.eval_id.number(), Box::new(Begun::of(call)))
+        self.begin(call.eval_id.number(), Box::new(CallStart::of(call)))
     }
 
     fn ended(&self, call: &ObservedCall, end: &CallEnd) {

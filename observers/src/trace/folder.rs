@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-use super::index::Index;
+use super::index::FileIndex;
 use super::names;
 
 /// New files after which the folder is read again, because other processes may write to it, too.
@@ -23,14 +23,14 @@ pub(super) struct Folder {
     max_files: usize,
     max_bytes: u64,
     /// Our files; `None` until the folder is read.
-    files: Option<Index>,
+    files: Option<FileIndex>,
     opened: usize,
     evicted: u64,
 }
 
 /// The result of a search for a trace.
 #[derive(Debug)]
-pub struct Found {
+pub struct TraceFile {
     /// The name of its file.
     pub name: String,
     /// Its text; `None` if it is larger than requested.
@@ -44,7 +44,7 @@ impl Folder {
 
     /// Bytes of our files, and how many of them were evicted.
     pub(super) fn kept(&self) -> (u64, u64) {
-        (self.files.as_ref().map_or(0, Index::bytes), self.evicted)
+        (self.files.as_ref().map_or(0, FileIndex::bytes), self.evicted)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -71,7 +71,7 @@ impl Folder {
             let mut listed = self.list()?;
             listed.sort();
             self.opened = 0;
-            self.files = Some(Index::of(listed.into_iter().map(|(_, name, bytes)| (name, bytes))));
+            self.files = Some(FileIndex::of(listed.into_iter().map(|(_, name, bytes)| (name, bytes))));
         }
         let (path, max_files, max_bytes) = (&self.path, self.max_files, self.max_bytes);
         let Some(files) = &mut self.files else { return Ok(()) };
@@ -158,7 +158,12 @@ impl Folder {
     }
 
     /// The newest finished trace of a request id or eval id whose first bytes satisfy `admits`.
-    pub(super) fn find(&self, id: &str, max_bytes: usize, admits: impl Fn(&str) -> bool) -> Option<Found> {
+    pub(super) fn find(
+        &self,
+        id: &str,
+        max_bytes: usize,
+        admits: impl Fn(&str) -> bool,
+    ) -> Option<TraceFile> {
         let hash = names::hash8(id);
         let mut candidates: Vec<_> = self
             .list()
@@ -173,7 +178,7 @@ impl Folder {
         candidates.sort();
         candidates.into_iter().rev().take(CANDIDATES).find_map(|(_, name, _)| {
             let (text, whole) = self.read(&name, max_bytes).ok()?;
-            admits(&text).then_some(Found { name, text: whole.then_some(text) })
+            admits(&text).then_some(TraceFile { name, text: whole.then_some(text) })
         })
     }
 

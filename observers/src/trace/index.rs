@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The known files of ours, with their sizes.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct FileIndex {
     oldest_first: BTreeMap<u64, File>,
     numbers: HashMap<String, u64>,
     next: u64,
@@ -17,10 +17,10 @@ struct File {
     bytes: u64,
 }
 
-impl Index {
+impl FileIndex {
     /// An index of existing files, the oldest first.
-    pub(super) fn of(oldest_first: impl IntoIterator<Item = (String, u64)>) -> Index {
-        let mut index = Index::default();
+    pub(super) fn of(oldest_first: impl IntoIterator<Item = (String, u64)>) -> FileIndex {
+        let mut index = FileIndex::default();
         oldest_first.into_iter().for_each(|(name, bytes)| index.add(name, bytes));
         index
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn sizes_follow_the_files_under_whatever_name() {
-        let mut index = Index::of([("a".into(), 5), ("b".into(), 7)]);
+        let mut index = FileIndex::of([("a".into(), 5), ("b".into(), 7)]);
         index.add("c".into(), 1);
         index.grow("a", 10);
         index.rename("a", "z");

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus};
 use ptc_mcp::json::{Object, object_text, write_array};
 
-use super::events::{Begun, Ended};
+use super::events::{CallStart, Ended};
 use super::writer::Status;
 use crate::recording::Recording;
 use crate::recording::payloads;
@@ -22,7 +22,7 @@ use ptc_protocol::timestamp::instant;
 const SCHEMA_VERSION: u64 = 2;
 
 /// The state common to all lines of one trace.
-pub(super) struct Head {
+pub(super) struct TraceHead {
     pub(super) trace_id: String,
     /// Number of the next line.
     pub(super) seq: u64,
@@ -31,8 +31,8 @@ pub(super) struct Head {
     tool: String,
 }
 
-impl Head {
-    pub(super) fn new(trace_id: String, begun: &Begun, recording: &Recording) -> Self {
+impl TraceHead {
+    pub(super) fn new(trace_id: String, begun: &CallStart, recording: &Recording) -> Self {
         let redactor = &recording.redactor;
         let common = object_text(|object| {
             object.string("request_id", &redactor.scrub(&begun.request_id));
@@ -50,7 +50,7 @@ impl Head {
                 object.string("mcp_session_hash", &short_hash(session.as_bytes()));
             }
         });
-        Head { trace_id, seq: 0, common, tool: begun.tool.clone() }
+        TraceHead { trace_id, seq: 0, common, tool: begun.tool.clone() }
     }
 
     /// One line. The owner comes early, so that a reader finds it without reading further.
@@ -80,7 +80,7 @@ impl Head {
     }
 
     /// The first lines of a trace.
-    pub(super) fn begin(&mut self, begun: &Begun, recording: &Recording) -> String {
+    pub(super) fn begin(&mut self, begun: &CallStart, recording: &Recording) -> String {
         let label = recording.redactor.scrub(&begun.request_id).into_owned();
         let query = begun.program.as_deref().map(|program| match recording.policy {
             PayloadPolicy::Full => recording.redactor.scrub(program).into_owned(),

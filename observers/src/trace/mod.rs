@@ -25,15 +25,15 @@ use ptc_host::time::{self, Clock};
 use tokio::sync::oneshot;
 use tracing::error;
 
-pub use folder::Found;
+pub use folder::TraceFile;
 
 use crate::metrics::Exposition;
 use crate::recording::Recording;
-use events::{Begun, Ended};
+use events::{CallStart, Ended};
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::TaskEvent;
-use waiting::Waiting;
-use writer::Writer;
+use waiting::QueueSize;
+use writer::TraceWriter;
 
 /// How long a reader waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -56,15 +56,15 @@ pub struct TraceOptions {
 }
 
 /// A command for the writer.
-enum Command {
+enum TraceCommand {
     /// With the bytes that were charged for it, as the next one.
-    Begin(u64, Box<Begun>, usize),
+    Begin(u64, Box<CallStart>, usize),
     End(u64, Box<Ended>, usize),
     Find {
         id: String,
         owner_hash: String,
         max_bytes: usize,
-        reply: oneshot::Sender<Option<Found>>,
+        reply: oneshot::Sender<Option<TraceFile>>,
     },
     Flush(Sender<()>),
 }
@@ -83,19 +83,19 @@ pub fn trace_id(eval_id: EvalId) -> String {
 
 /// The handle to the writer.
 pub struct Traces {
-    commands: Sender<Command>,
-    waiting: Arc<Waiting>,
+    commands: Sender<TraceCommand>,
+    waiting: Arc<QueueSize>,
 }
 
 impl Traces {
     /// Starts the writer. If no thread can be started, nothing is traced, and that is logged.
     pub fn start(options: TraceOptions) -> Arc<Self> {
         let (commands, receiver) = channel();
-        let waiting = Arc::new(Waiting::new(options.memory.clone()));
+        let waiting = Arc::new(QueueSize::new(options.memory.clone()));
         let (counts, clock) = (waiting.clone(), Clock::current());
         let spawned = std::thread::Builder::new().name("ptc-trace".into()).spawn(move || {
             let _entered = clock.enter();
-            run(Writer::new(options), &receiver, &counts);
+            run(TraceWriter::new(options), &receiver, &counts);
         });
         if let Err(failure) = spawned {
             error!(event = "trace_dir_create_failed", reason = %failure);
@@ -105,13 +105,13 @@ impl Traces {
 
     /// Opens the trace of a call under this key; `false` if the writer is too far behind or there is no memory for
     /// it.
-    fn begin(&self, key: u64, begun: Box<Begun>) -> bool {
+    fn begin(&self, key: u64, begun: Box<CallStart>) -> bool {
         let size = begun.size();
         if self.waiting.is_full() || !self.waiting.try_hold(size) {
             self.waiting.dropped.fetch_add(1, Ordering::Relaxed);
             return false;
         }
-        self.send(Command::Begin(key, begun, size))
+        self.send(TraceCommand::Begin(key, begun, size))
     }
 
     /// Closes the trace of a call.
@@ -120,23 +120,23 @@ impl Traces {
         if !self.waiting.try_hold(held) {
             (ended.report, held) = (None, 0);
         }
-        self.send(Command::End(key, ended, held));
+        self.send(TraceCommand::End(key, ended, held));
     }
 
     /// The trace of the latest call with this request id or eval id that belongs to `owner_hash`.
-    pub async fn find(&self, id: &str, owner_hash: String, max_bytes: usize) -> Option<Found> {
+    pub async fn find(&self, id: &str, owner_hash: String, max_bytes: usize) -> Option<TraceFile> {
         if self.waiting.is_full() {
             return None;
         }
         let (reply, found) = oneshot::channel();
-        self.send(Command::Find { id: id.to_owned(), owner_hash, max_bytes, reply });
+        self.send(TraceCommand::Find { id: id.to_owned(), owner_hash, max_bytes, reply });
         time::timeout(PATIENCE, found).await.ok()?.ok()?
     }
 
     /// Waits until everything so far is written, at most for `limit`.
     pub fn flush(&self, limit: Duration) {
         let (done, flushed) = channel();
-        if self.send(Command::Flush(done)) {
+        if self.send(TraceCommand::Flush(done)) {
             // A late flush does not matter here.
             let _ = flushed.recv_timeout(limit);
         }
@@ -147,25 +147,25 @@ impl Traces {
         self.waiting.write_metrics(to);
     }
 
-    fn send(&self, command: Command) -> bool {
+    fn send(&self, command: TraceCommand) -> bool {
         self.waiting.push();
         self.commands.send(command).is_ok()
     }
 }
 
 /// Serves commands until all senders are dropped.
-fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
+fn run(mut writer: TraceWriter, commands: &Receiver<TraceCommand>, waiting: &QueueSize) {
     for command in commands {
         waiting.pop();
         match command {
-            Command::Begin(key, begun, size) => {
+            TraceCommand::Begin(key, begun, size) => {
                 if !writer.begin(key, &begun) {
                     waiting.failed.fetch_add(1, Ordering::Relaxed);
                 }
                 drop(begun);
                 waiting.release(size);
             }
-            Command::End(key, ended, size) => {
+            TraceCommand::End(key, ended, size) => {
                 if let Some(written) = writer.end(key, &ended) {
                     let count = if written { &waiting.written } else { &waiting.failed };
                     count.fetch_add(1, Ordering::Relaxed);
@@ -173,11 +173,11 @@ fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
                 drop(ended);
                 waiting.release(size);
             }
-            Command::Find { id, owner_hash, max_bytes, reply } => {
+            TraceCommand::Find { id, owner_hash, max_bytes, reply } => {
                 // The caller may have stopped waiting.
                 let _ = reply.send(writer.find(&id, &owner_hash, max_bytes));
             }
-            Command::Flush(done) => {
+            TraceCommand::Flush(done) => {
                 let _ = done.send(());
             }
         }

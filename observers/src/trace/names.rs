@@ -30,14 +30,14 @@ pub(super) fn name(at: Timestamp, stem: &str, status: &str) -> String {
 
 /// A parsed file name of ours.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Parts<'n> {
+pub(super) struct TraceFileName<'n> {
     pub(super) hash: &'n str,
     pub(super) eval_id: Option<&'n str>,
     pub(super) status: &'n str,
 }
 
 /// Parses a name; `None` if it is not one of ours.
-pub(super) fn parts(name: &str) -> Option<Parts<'_>> {
+pub(super) fn parts(name: &str) -> Option<TraceFileName<'_>> {
     const TIME: &str = "0000-00-00T00-00-00.000000Z-";
     let rest = name.strip_suffix(EXTENSION)?;
     let (time, rest) = rest.split_at_checked(TIME.len())?;
@@ -53,5 +53,9 @@ pub(super) fn parts(name: &str) -> Option<Parts<'_>> {
     };
     let known = status == PENDING || Status::ALL.iter().any(|known| known.name() == status);
     let eval_id_is_ours = eval_id.is_none_or(|eval_id| eval_id.strip_prefix("ev_").is_some_and(hex));
-    (hash.len() == 8 && hex(hash) && known && eval_id_is_ours).then_some(Parts { hash, eval_id, status })
+    (hash.len() == 8 && hex(hash) && known && eval_id_is_ours).then_some(TraceFileName {
+        hash,
+        eval_id,
+        status,
+    })
 }

@@ -1,4 +1,4 @@
-use super::names::{Parts, name, parts, stem};
+use super::names::{TraceFileName, name, parts, stem};
 use jiff::Timestamp;
 
 #[test]
@@ -6,11 +6,11 @@ fn only_names_of_ours_are_ours() {
     let at: Timestamp = "2026-03-04T05:06:07.123456Z".parse().unwrap();
     let plain = name(at, &stem("7", None), "ok");
     assert_eq!(plain, "2026-03-04T05-06-07.123456Z-7902699b-ok.jsonl");
-    assert_eq!(parts(&plain), Some(Parts { hash: "7902699b", eval_id: None, status: "ok" }));
+    assert_eq!(parts(&plain), Some(TraceFileName { hash: "7902699b", eval_id: None, status: "ok" }));
     let eval = name(at, &stem("7", Some("ev_0000002a")), "pending");
     assert_eq!(
         parts(&eval),
-        Some(Parts { hash: "7902699b", eval_id: Some("ev_0000002a"), status: "pending" })
+        Some(TraceFileName { hash: "7902699b", eval_id: Some("ev_0000002a"), status: "pending" })
     );
     for foreign in [
         "notes.jsonl",

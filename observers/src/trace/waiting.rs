@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// Commands and bytes in the queue. The bytes are part of the memory that all programs share.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueueSize {
     commands: Count,
     bytes: Count,
     memory: Option<MemoryBudget>,
@@ -27,9 +27,9 @@ pub(super) struct Waiting {
     pub(super) evicted: AtomicU64,
 }
 
-impl Waiting {
-    pub(super) fn new(memory: Option<MemoryBudget>) -> Waiting {
-        Waiting {
+impl QueueSize {
+    pub(super) fn new(memory: Option<MemoryBudget>) -> QueueSize {
+        QueueSize {
             commands: Count::default(),
             bytes: Count::default(),
             memory,
@@ -109,13 +109,13 @@ mod tests {
     #[test]
     fn what_waits_is_part_of_the_memory_of_all_and_bounded_by_itself() {
         let memory = MemoryBudget::new(1000);
-        let waiting = Waiting::new(Some(memory.clone()));
+        let waiting = QueueSize::new(Some(memory.clone()));
         assert!(waiting.try_hold(600) && !waiting.try_hold(401), "there is no more memory");
         assert_eq!(memory.used(), 600);
         waiting.release(600);
         assert_eq!((memory.used(), waiting.bytes.get()), (0, 0));
 
-        let waiting = Waiting::new(None);
+        let waiting = QueueSize::new(None);
         assert!(waiting.try_hold(MAX_BYTES) && !waiting.try_hold(1));
         (0..MAX_CALLS).for_each(|_| waiting.push());
         assert!(waiting.is_full());

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use jiff::{SignedDuration, Timestamp};
 use tracing::{error, warn};
 
-use super::events::{Begun, Ended};
-use super::folder::{Folder, Found};
-use super::lines::Head;
+use super::events::{CallStart, Ended};
+use super::folder::{Folder, TraceFile};
+use super::lines::TraceHead;
 use super::{TraceOptions, names, trace_id};
 use ptc_host::digest::hex;
 
@@ -46,36 +46,36 @@ impl Status {
     }
 }
 
-pub(super) struct Writer {
+pub(super) struct TraceWriter {
     options: TraceOptions,
     folder: Folder,
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenTrace>,
     /// Faults that were logged and still persist.
     failing: HashSet<&'static str>,
 }
 
-struct Open {
-    head: Head,
+struct OpenTrace {
+    head: TraceHead,
     name: String,
     stem: String,
     began: Timestamp,
 }
 
-impl Writer {
+impl TraceWriter {
     pub(super) fn new(options: TraceOptions) -> Self {
         let folder = Folder::new(options.folder.clone(), options.max_files, options.max_bytes);
-        let mut writer = Writer { options, folder, open: HashMap::new(), failing: HashSet::new() };
+        let mut writer = TraceWriter { options, folder, open: HashMap::new(), failing: HashSet::new() };
         let made = writer.folder.create();
         writer.note("trace_dir_create_failed", "", made.as_ref().err());
         writer
     }
 
     /// Opens the file of a call and writes the known facts; `false` if the call proceeds untraced.
-    pub(super) fn begin(&mut self, key: u64, begun: &Begun) -> bool {
+    pub(super) fn begin(&mut self, key: u64, begun: &CallStart) -> bool {
         let eval_id = begun.eval_id.map(|eval_id| eval_id.to_string());
         let stem = names::stem(&begun.request_id, eval_id.as_deref());
         let mut head =
-            Head::new(begun.eval_id.map_or_else(random_id, trace_id), begun, &self.options.recording);
+            TraceHead::new(begun.eval_id.map_or_else(random_id, trace_id), begun, &self.options.recording);
         let text = head.begin(begun, &self.options.recording);
         let name = self.free_name(begun.at, &stem, names::PENDING);
         let written = self.write_new(&name, &text);
@@ -83,7 +83,7 @@ impl Writer {
         match written {
             Ok(()) => {
                 self.note("trace_open_failed", &name, None);
-                self.open.insert(key, Open { head, name, stem, began: begun.at });
+                self.open.insert(key, OpenTrace { head, name, stem, began: begun.at });
             }
             Err(failure) => self.note("trace_open_failed", &name, Some(&failure)),
         }
@@ -178,7 +178,7 @@ impl Writer {
     }
 
     /// The latest trace of an id that belongs to `owner_hash`.
-    pub(super) fn find(&self, id: &str, owner_hash: &str, max_bytes: usize) -> Option<Found> {
+    pub(super) fn find(&self, id: &str, owner_hash: &str, max_bytes: usize) -> Option<TraceFile> {
         // The head of the first line is ours; data of clients comes after it.
         let mark = format!("\"owner_hash\":\"{owner_hash}\",\"trace_kind\"");
         let is_theirs =

@@ -7,9 +7,9 @@ use ptc_mcp::json::{Value, json};
 
 use super::size::Room;
 use super::write_head;
-use ptc_observers::recent::Record;
+use ptc_observers::recent::RecentCall;
 use ptc_observers::recording::Recording;
-use ptc_observers::trace::Found;
+use ptc_observers::trace::TraceFile;
 use ptc_protocol::settings::PayloadPolicy;
 
 const RING: &str = "ring_buffer";
@@ -21,7 +21,7 @@ const TOO_BIG: &str = "the record exceeds --max-debug-response-bytes; start the 
 pub(super) struct Get {
     pub(super) id: String,
     /// Its record in memory.
-    pub(super) record: Option<Arc<Record>>,
+    pub(super) record: Option<Arc<RecentCall>>,
     pub(super) room: Room,
 }
 
@@ -37,7 +37,7 @@ struct Told {
 
 impl Get {
     /// The answer, given the trace file that was found.
-    pub(super) fn answer(&self, recording: &Recording, trace: Option<Found>) -> String {
+    pub(super) fn answer(&self, recording: &Recording, trace: Option<TraceFile>) -> String {
         let told = match trace {
             Some(trace) => self.of_trace(recording, trace),
             None => self.of_record(),
@@ -55,7 +55,7 @@ impl Get {
         Told { found: record.is_some(), source: RING, record, ..Told::default() }
     }
 
-    fn of_trace(&self, recording: &Recording, trace: Found) -> Told {
+    fn of_trace(&self, recording: &Recording, trace: TraceFile) -> Told {
         let name = &trace.name;
         let too_big = format!(
             "trace file {name} exceeds --max-debug-response-bytes; read it directly under --trace-dir"

@@ -13,7 +13,7 @@ use ptc_mcp::json::{Object, Raw, object_text, write_array};
 
 use arguments::{Ask, Filter};
 use get::Get;
-use ptc_observers::recent::{Record, Ring};
+use ptc_observers::recent::{RecentCall, Ring};
 use ptc_observers::recording::Recording;
 use ptc_observers::trace::Traces;
 use ptc_protocol::settings::PayloadPolicy;
@@ -74,7 +74,7 @@ impl LispDebug {
         Ok(Preparation::Done(ToolReply::mirrored(false, structured)))
     }
 
-    fn stats(&self, own: &[Arc<Record>], filter: Filter, room: &Room) -> String {
+    fn stats(&self, own: &[Arc<RecentCall>], filter: Filter, room: &Room) -> String {
         let window = select(own, filter);
         let mut parts = stats::Parts::of(&window);
         loop {
@@ -92,7 +92,7 @@ impl LispDebug {
         }
     }
 
-    fn recent(&self, own: &[Arc<Record>], filter: Filter, limit: usize, room: &Room) -> String {
+    fn recent(&self, own: &[Arc<RecentCall>], filter: Filter, limit: usize, room: &Room) -> String {
         let calls: Vec<String> =
             select(own, filter).into_iter().take(limit).map(|record| record.brief_json()).collect();
         let text = |calls: &[String], truncated: bool| {
@@ -143,7 +143,7 @@ fn policy_name(policy: PayloadPolicy) -> &'static str {
 }
 
 /// The records that pass a filter, the newest first.
-fn select(own: &[Arc<Record>], filter: Filter) -> Vec<&Record> {
+fn select(own: &[Arc<RecentCall>], filter: Filter) -> Vec<&RecentCall> {
     let since = filter.since.and_then(|since| timestamp::now().checked_sub(since).ok());
     own.iter()
         .map(|record| &**record)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ptc_mcp::json::{Object, object_text, write_array};
 
-use ptc_observers::recent::Record;
+use ptc_observers::recent::RecentCall;
 use ptc_observers::recent::record::UpstreamCall;
 use ptc_protocol::report::PlannerReport;
 use ptc_protocol::report::ptc_metrics::{PtcMetrics, hundredths_json};
@@ -15,7 +15,7 @@ const TOP: usize = 10;
 
 /// The totals that are shown: all, unless the answer is too large.
 pub(super) struct Parts<'r> {
-    window: &'r [&'r Record],
+    window: &'r [&'r RecentCall],
     /// The number of steps taken by [`Parts::shrink`].
     left_out: usize,
 }
@@ -26,7 +26,7 @@ const STEPS: [&str; 6] =
 
 impl<'r> Parts<'r> {
     /// The totals of `window`, which is ordered from the newest call to the oldest.
-    pub(super) fn of(window: &'r [&'r Record]) -> Self {
+    pub(super) fn of(window: &'r [&'r RecentCall]) -> Self {
         Parts { window, left_out: 0 }
     }
 
@@ -76,7 +76,7 @@ impl<'r> Parts<'r> {
     }
 
     fn write_tools(&self, object: &mut Object<'_>) {
-        let mut tools: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+        let mut tools: BTreeMap<&str, Vec<&RecentCall>> = BTreeMap::new();
         for record in self.window {
             tools.entry(&record.tool).or_default().push(record);
         }
@@ -147,7 +147,7 @@ impl<'r> Parts<'r> {
     }
 
     fn write_reduction(&self, object: &mut Object<'_>) {
-        let measured: Vec<(&Record, PtcMetrics)> =
+        let measured: Vec<(&RecentCall, PtcMetrics)> =
             self.window.iter().filter_map(|record| Some((*record, record.metrics?))).collect();
         if measured.is_empty() {
             return;
@@ -213,7 +213,7 @@ impl<'r> Parts<'r> {
 }
 
 /// The calls that reduced most, the newer one first among equals.
-fn write_top(block: &mut Object<'_>, measured: Vec<(&Record, PtcMetrics)>) {
+fn write_top(block: &mut Object<'_>, measured: Vec<(&RecentCall, PtcMetrics)>) {
     let mut top: Vec<_> = measured
         .into_iter()
         .filter_map(|(record, metrics)| Some((metrics.ratio_hundredths()?, record, metrics)))

@@ -14,7 +14,7 @@ use crate::options::flags::ALL;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::tool::{Annotations, CallExtras, Definition, QuestionDialect, ToolReply};
 use ptc_protocol::{Connection, Handled, MessageContext};
-use ptc_tools::extensions::{Program, ProgramTool};
+use ptc_tools::extensions::{ExtensionProgram, ProgramTool};
 
 /// Greets the person in its argument, or else the one that its client names.
 struct Greeting {
@@ -37,14 +37,14 @@ impl ProgramTool for Greeting {
         }
     }
 
-    fn program(&self, arguments: Option<&str>, _: &CallExtras) -> Program {
+    fn program(&self, arguments: Option<&str>, _: &CallExtras) -> ExtensionProgram {
         let text = r#"(if-let [name (get data/arguments "name")]
                         (str "Hello, " name)
                         (let [schema {:type "object" :properties {:name {:type "string"}} :required ["name"]}
                               r (ask {:message "Who?" :schema schema})]
                           (if (:ok r) (str "Welcome, " (get (:value r) "name")) (fail (:reason r)))))"#;
         let data = format!("{{\"arguments\":{}}}", arguments.unwrap_or("{}"));
-        Program { text: text.into(), data: data.into(), upstreams: None, wait: None }
+        ExtensionProgram { text: text.into(), data: data.into(), upstreams: None, wait: None }
     }
 
     fn reply(&self, reply: ToolReply) -> ToolReply {

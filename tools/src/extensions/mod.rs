@@ -14,7 +14,7 @@ use std::time::Duration;
 use ptc_host::engine::HostCalls;
 
 use self::prepares::WithExtensions;
-use self::tool::{ExtensionTool, Parts};
+use self::tool::{ExtensionTool, ToolDependencies};
 use super::evaluator::Evaluator;
 use super::lisp_eval::EvalOptions;
 use ptc_protocol::tool::{CallExtras, Definition, QuestionDialect, Tool, ToolReply};
@@ -36,7 +36,7 @@ pub trait ProgramTool: Send + Sync {
 
     /// The program of a call. `arguments` is the JSON that the client sent, if it sent any. A program that resumes is
     /// made again from the same arguments.
-    fn program(&self, arguments: Option<&str>, call: &CallExtras) -> Program;
+    fn program(&self, arguments: Option<&str>, call: &CallExtras) -> ExtensionProgram;
 
     /// Converts the reply of a program that has ended from the form of `lisp_eval`.
     fn reply(&self, reply: ToolReply) -> ToolReply {
@@ -55,7 +55,7 @@ pub trait ProgramTool: Send + Sync {
 }
 
 /// A program, and its environment besides the limits that the operator sets for all.
-pub struct Program {
+pub struct ExtensionProgram {
     /// Its text.
     pub text: Arc<str>,
     /// The content of `data/…`: the text of a JSON object.
@@ -72,7 +72,7 @@ pub fn tools(
     evaluator: &Arc<dyn Evaluator>,
     options: &EvalOptions,
 ) -> Vec<Box<dyn Tool>> {
-    let parts = Parts { evaluator: evaluator.clone(), options: options.clone() };
+    let parts = ToolDependencies { evaluator: evaluator.clone(), options: options.clone() };
     let tool = |tool: &Arc<dyn ProgramTool>| ExtensionTool::new(tool.clone(), parts.clone());
     extensions.iter().map(|extension| Box::new(tool(extension)) as Box<dyn Tool>).collect()
 }
@@ -87,7 +87,7 @@ pub fn prepares(
     if extensions.is_empty() {
         return others;
     }
-    let parts = Parts { evaluator: evaluator.clone(), options: options.clone() };
+    let parts = ToolDependencies { evaluator: evaluator.clone(), options: options.clone() };
     let tools = extensions.iter().map(|tool| ExtensionTool::new(tool.clone(), parts.clone())).collect();
     Arc::new(WithExtensions { tools, others })
 }

@@ -8,7 +8,7 @@ use ptc_host::engine::{EvalOutcome, EvalRequest, Render};
 use ptc_mcp::json::Raw;
 
 use super::asker::DialectAsker;
-use super::{Program, ProgramTool};
+use super::{ExtensionProgram, ProgramTool};
 use crate::asking::Asks;
 use crate::evaluator::Evaluator;
 use crate::lisp_eval::EvalOptions;
@@ -21,7 +21,7 @@ use ptc_runs::{Ran, WaitingRun};
 
 /// The shared dependencies of these tools.
 #[derive(Clone)]
-pub(super) struct Parts {
+pub(super) struct ToolDependencies {
     pub(super) evaluator: Arc<dyn Evaluator>,
     pub(super) options: EvalOptions,
 }
@@ -30,11 +30,11 @@ pub(super) struct Parts {
 pub(super) struct ExtensionTool {
     pub(super) name: &'static str,
     extension: Arc<dyn ProgramTool>,
-    pub(super) parts: Parts,
+    pub(super) parts: ToolDependencies,
 }
 
 impl ExtensionTool {
-    pub(super) fn new(extension: Arc<dyn ProgramTool>, parts: Parts) -> Self {
+    pub(super) fn new(extension: Arc<dyn ProgramTool>, parts: ToolDependencies) -> Self {
         ExtensionTool { name: extension.definition().name, extension, parts }
     }
 
@@ -46,7 +46,7 @@ impl ExtensionTool {
     ) -> (EvalRequest, Option<Duration>) {
         let options = &self.parts.options;
         let extras = context.asked.extras.clone().unwrap_or_default();
-        let Program { text, data, upstreams, wait } = self.extension.program(arguments, &extras);
+        let ExtensionProgram { text, data, upstreams, wait } = self.extension.program(arguments, &extras);
         let request = EvalRequest {
             context: Some(data),
             limits: options.limits,
@@ -88,7 +88,7 @@ impl Tool for ExtensionTool {
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {
-        let Parts { evaluator, options } = &self.parts;
+        let ToolDependencies { evaluator, options } = &self.parts;
         let takes_tasks = context.asked.takes_tasks;
         if self.extension.needs_task() && !takes_tasks {
             return Preparation::Done(ToolReply::refused(undeclared()));

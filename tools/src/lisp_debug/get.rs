@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ptc_mcp::json::object_text;
 use ptc_mcp::json::{Value, json};
 
-use super::size::Room;
+use super::size::ResponseBudget;
 use super::write_head;
 use ptc_observers::recent::RecentCall;
 use ptc_observers::recording::Recording;
@@ -22,12 +22,12 @@ pub(super) struct Get {
     pub(super) id: String,
     /// Its record in memory.
     pub(super) record: Option<Arc<RecentCall>>,
-    pub(super) room: Room,
+    pub(super) room: ResponseBudget,
 }
 
 /// The content of the answer.
 #[derive(Default)]
-struct Told {
+struct TraceContent {
     found: bool,
     source: &'static str,
     record: Option<String>,
@@ -47,15 +47,15 @@ impl Get {
             return answer;
         }
         let note = told.note.unwrap_or_else(|| TOO_BIG.to_owned());
-        self.text(recording.policy, &Told { record: None, truncated: true, note: Some(note), ..told })
+        self.text(recording.policy, &TraceContent { record: None, truncated: true, note: Some(note), ..told })
     }
 
-    fn of_record(&self) -> Told {
+    fn of_record(&self) -> TraceContent {
         let record = self.record.as_ref().map(|record| record.full_json());
-        Told { found: record.is_some(), source: RING, record, ..Told::default() }
+        TraceContent { found: record.is_some(), source: RING, record, ..TraceContent::default() }
     }
 
-    fn of_trace(&self, recording: &Recording, trace: TraceFile) -> Told {
+    fn of_trace(&self, recording: &Recording, trace: TraceFile) -> TraceContent {
         let name = &trace.name;
         let too_big = format!(
             "trace file {name} exceeds --max-debug-response-bytes; read it directly under --trace-dir"
@@ -64,15 +64,19 @@ impl Get {
             (PayloadPolicy::Full, Some(text)) => {
                 let record = Some(lines(&text, recording));
                 // The note is for an answer that turns out to be too large after all.
-                let told = Told { found: true, source: TRACE, record, ..Told::default() };
+                let told = TraceContent { found: true, source: TRACE, record, ..TraceContent::default() };
                 if self.room.holds(&self.text(recording.policy, &told)) {
                     return told;
                 }
-                Told { record: None, truncated: true, note: Some(too_big), ..told }
+                TraceContent { record: None, truncated: true, note: Some(too_big), ..told }
             }
-            (PayloadPolicy::Full, None) => {
-                Told { found: true, source: TRACE, truncated: true, note: Some(too_big), ..Told::default() }
-            }
+            (PayloadPolicy::Full, None) => TraceContent {
+                found: true,
+                source: TRACE,
+                truncated: true,
+                note: Some(too_big),
+                ..TraceContent::default()
+            },
             _ => {
                 let note = format!(
                     "trace file {name} exists and was not inlined under this payload policy; read it directly under \
@@ -80,12 +84,12 @@ impl Get {
                 );
                 let told = self.of_record();
                 let source = if told.found { RING } else { TRACE };
-                Told { found: true, source, note: Some(note), ..told }
+                TraceContent { found: true, source, note: Some(note), ..told }
             }
         }
     }
 
-    fn text(&self, policy: PayloadPolicy, told: &Told) -> String {
+    fn text(&self, policy: PayloadPolicy, told: &TraceContent) -> String {
         object_text(|object| {
             write_head(object, "get", policy);
             object.string("request_id", &self.id);

@@ -19,7 +19,7 @@ use ptc_observers::trace::Traces;
 use ptc_protocol::settings::PayloadPolicy;
 use ptc_protocol::timestamp;
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
-use size::Room;
+use size::ResponseBudget;
 
 /// The name of the tool.
 pub const NAME: &str = "lisp_debug";
@@ -46,7 +46,7 @@ impl LispDebug {
 
     fn answer(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Preparation, String> {
         let ask = arguments::read(arguments)?;
-        let room = Room::of(context, self.max_response_bytes);
+        let room = ResponseBudget::of(context, self.max_response_bytes);
         let own = self.ring.of(&context.owner.principal);
         let structured = match ask {
             Ask::Stats(filter) => self.stats(&own, filter, &room),
@@ -74,9 +74,9 @@ impl LispDebug {
         Ok(Preparation::Done(ToolReply::mirrored(false, structured)))
     }
 
-    fn stats(&self, own: &[Arc<RecentCall>], filter: Filter, room: &Room) -> String {
+    fn stats(&self, own: &[Arc<RecentCall>], filter: Filter, room: &ResponseBudget) -> String {
         let window = select(own, filter);
-        let mut parts = stats::Parts::of(&window);
+        let mut parts = stats::ShownTotals::of(&window);
         loop {
             let text = object_text(|object| {
                 write_head(object, "stats", self.recording.policy);
@@ -92,7 +92,7 @@ impl LispDebug {
         }
     }
 
-    fn recent(&self, own: &[Arc<RecentCall>], filter: Filter, limit: usize, room: &Room) -> String {
+    fn recent(&self, own: &[Arc<RecentCall>], filter: Filter, limit: usize, room: &ResponseBudget) -> String {
         let calls: Vec<String> =
             select(own, filter).into_iter().take(limit).map(|record| record.brief_json()).collect();
         let text = |calls: &[String], truncated: bool| {

@@ -12,13 +12,13 @@ const SLACK: usize = 8;
 const MODERN_MEMBERS: usize = 128;
 
 /// The space in one response.
-pub(super) struct Room {
+pub(super) struct ResponseBudget {
     /// Bytes of the response around its result.
     around: usize,
     max: usize,
 }
 
-impl Room {
+impl ResponseBudget {
     /// The space in the response to this call.
     pub(super) fn of(context: &CallContext, max: usize) -> Self {
         let envelope = "{\"jsonrpc\":\"2.0\",\"id\":,\"result\":}".len() + context.request_id.json().len();
@@ -27,7 +27,7 @@ impl Room {
         } else {
             0
         };
-        Room { around: envelope + modern + SLACK, max }
+        ResponseBudget { around: envelope + modern + SLACK, max }
     }
 
     /// True if the response with this answer fits.

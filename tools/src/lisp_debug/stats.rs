@@ -14,9 +14,9 @@ use ptc_protocol::timestamp::instant;
 const TOP: usize = 10;
 
 /// The totals that are shown: all, unless the answer is too large.
-pub(super) struct Parts<'r> {
+pub(super) struct ShownTotals<'r> {
     window: &'r [&'r RecentCall],
-    /// The number of steps taken by [`Parts::shrink`].
+    /// The number of steps taken by [`ShownTotals::shrink`].
     left_out: usize,
 }
 
@@ -24,10 +24,10 @@ pub(super) struct Parts<'r> {
 const STEPS: [&str; 6] =
     ["top_reducers", "payload_reduction", "by_server", "duration_ms", "by_tool", "upstream_calls"];
 
-impl<'r> Parts<'r> {
+impl<'r> ShownTotals<'r> {
     /// The totals of `window`, which is ordered from the newest call to the oldest.
     pub(super) fn of(window: &'r [&'r RecentCall]) -> Self {
-        Parts { window, left_out: 0 }
+        ShownTotals { window, left_out: 0 }
     }
 
     /// Leaves out one more part; `false` if none is left.

@@ -90,7 +90,7 @@ impl Arguments {
         {
             return Err(format!("arguments must be an object, got {}", other.name()));
         }
-        let members = Members::of(arguments)?;
+        let members = ArgumentMembers::of(arguments)?;
         heed_unknown(arguments.and_then(Raw::members).into_iter().flatten().map(|(key, _)| key), &KNOWN)?;
         let program = program(members.given_program(), caps.max_program_bytes)?;
         members.check(program, caps, Wording::Full)
@@ -106,7 +106,7 @@ impl Arguments {
         caps: &ArgumentCaps,
         wording: Wording,
     ) -> Result<Arguments, String> {
-        Members::of(arguments)?.check(program, caps, wording)
+        ArgumentMembers::of(arguments)?.check(program, caps, wording)
     }
 }
 
@@ -115,7 +115,7 @@ const KNOWN: [&str; 5] = ["program", "code", "context", "output_schema", "signat
 
 /// The members that matter, as sent.
 #[derive(Default)]
-struct Members<'a> {
+struct ArgumentMembers<'a> {
     program: Option<Raw<'a>>,
     /// The name of the program for models that know other tools of this kind (decision 165).
     code: Option<Raw<'a>>,
@@ -124,9 +124,9 @@ struct Members<'a> {
     signature: Option<Raw<'a>>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> ArgumentMembers<'a> {
     fn of(arguments: Option<Raw<'a>>) -> Result<Self, String> {
-        let mut members = Members::default();
+        let mut members = ArgumentMembers::default();
         for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
             let slot = match &*key {
                 "program" => &mut members.program,

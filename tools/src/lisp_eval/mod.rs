@@ -156,7 +156,7 @@ fn shaping(
     shaper: Shaper,
 ) -> impl FnOnce(EvalOutcome) -> ToolReply + Send + use<> {
     let redactor = options.redactor.for_principal(request.principal.as_deref());
-    let (asked, reports) = (Asked::of(request), options.reports);
+    let (asked, reports) = (RequestSummary::of(request), options.reports);
     move |outcome| answer(outcome, asked, &shaper, &redactor, reports)
 }
 
@@ -226,7 +226,7 @@ pub(super) fn refuse(options: &EvalOptions, payload: Payload, given: Option<Raw<
 }
 
 /// The parts of an evaluation's request that its answer and its report need.
-pub(super) struct Asked {
+pub(super) struct RequestSummary {
     id: EvalId,
     principal: Option<Arc<str>>,
     program: Arc<str>,
@@ -234,9 +234,9 @@ pub(super) struct Asked {
     output_schema: bool,
 }
 
-impl Asked {
+impl RequestSummary {
     pub(super) fn of(request: &EvalRequest) -> Self {
-        Asked {
+        RequestSummary {
             id: request.id,
             principal: request.principal.clone(),
             program: request.program.clone(),
@@ -277,7 +277,7 @@ impl Asked {
 
 fn answer(
     outcome: EvalOutcome,
-    asked: Asked,
+    asked: RequestSummary,
     shaper: &Shaper,
     redactor: &Redactor,
     reports: bool,

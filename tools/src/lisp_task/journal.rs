@@ -22,7 +22,7 @@ const TEXTS: [&str; 7] =
     ["program", "result_preview", "raw_response", "response", "args", "result", "message"];
 
 /// The events of one task.
-pub(super) struct Journal {
+pub(super) struct TaskJournal {
     request_id: String,
     trace_id: String,
     redactor: Redactor,
@@ -32,7 +32,7 @@ pub(super) struct Journal {
     kept: Option<Mutex<Vec<TaskEvent>>>,
 }
 
-impl Journal {
+impl TaskJournal {
     /// The events of the task that `request_id` requested. They are kept if it is `traced`.
     pub(super) fn new(
         request_id: String,
@@ -40,9 +40,9 @@ impl Journal {
         redactor: Redactor,
         traced: bool,
         prompts: bool,
-    ) -> Journal {
+    ) -> TaskJournal {
         let kept = traced.then(Mutex::default);
-        Journal { request_id, trace_id, redactor, prompts, kept }
+        TaskJournal { request_id, trace_id, redactor, prompts, kept }
     }
 
     pub(super) fn task_starts(&self, model: &str) {

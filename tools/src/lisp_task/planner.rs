@@ -10,12 +10,12 @@ use ptc_host::credentials::Redactor;
 use ptc_host::time;
 use ptc_mcp::json::{Value, json};
 
-use super::journal::Journal;
+use super::journal::TaskJournal;
 use ptc_protocol::report::PlannerReport;
 
 /// Why the planner returned no text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum PlannerError {
     /// One of its calls took too long, by the limit of a call or by one of the client's own, which the text names.
     Timeout(String),
     /// Anything else.
@@ -26,15 +26,15 @@ pub(super) enum Fault {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Account {
     /// The last call.
-    last: Option<Call>,
+    last: Option<PlannerCall>,
     report: PlannerReport,
     /// Calls whose tokens were reported.
     reported: u64,
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<PlannerError>,
 }
 
 #[derive(Debug, Clone)]
-struct Call {
+struct PlannerCall {
     duration_ms: u64,
     prompt_bytes: u64,
     output_bytes: u64,
@@ -47,7 +47,7 @@ pub(super) struct Planner {
     name: String,
     timeout: Duration,
     redactor: Redactor,
-    journal: Arc<Journal>,
+    journal: Arc<TaskJournal>,
     account: Mutex<Account>,
 }
 
@@ -57,7 +57,7 @@ impl Planner {
         name: String,
         timeout: Duration,
         redactor: Redactor,
-        journal: Arc<Journal>,
+        journal: Arc<TaskJournal>,
     ) -> Planner {
         Planner { inner, name, timeout, redactor, journal, account: Mutex::default() }
     }
@@ -66,7 +66,7 @@ impl Planner {
         self.account.lock()
     }
 
-    pub(super) fn fault(&self) -> Option<Fault> {
+    pub(super) fn fault(&self) -> Option<PlannerError> {
         self.account().fault.clone()
     }
 
@@ -117,7 +117,7 @@ impl Planner {
             account.report.ok = false;
             account.report.calls += 1;
             account.report.prompt_bytes += bytes(prompt_bytes);
-            account.last = Some(Call {
+            account.last = Some(PlannerCall {
                 duration_ms: 0,
                 prompt_bytes: bytes(prompt_bytes),
                 output_bytes: 0,
@@ -140,7 +140,7 @@ impl Planner {
         let output =
             answered.as_ref().ok().and_then(|response| response.content.as_deref()).unwrap_or_default();
         let usage = answered.as_ref().ok().and_then(|response| response.usage);
-        let call = Call {
+        let call = PlannerCall {
             duration_ms: u64::try_from(time::since(started).as_millis()).unwrap_or(u64::MAX),
             prompt_bytes: bytes(prompt_bytes),
             output_bytes: bytes(output.len()),
@@ -160,8 +160,8 @@ impl Planner {
         account.fault = answered.as_ref().err().map(|error| {
             let text = self.redactor.scrub_string(error.to_string());
             match error.kind {
-                LlmErrorKind::Timeout => Fault::Timeout(text),
-                _ => Fault::Other(text),
+                LlmErrorKind::Timeout => PlannerError::Timeout(text),
+                _ => PlannerError::Other(text),
             }
         });
         account.last = Some(call);

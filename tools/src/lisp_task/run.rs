@@ -15,9 +15,9 @@ use ptc_vm::Reason;
 
 use super::TaskOptions;
 use super::arguments::Task;
-use super::journal::Journal;
+use super::journal::TaskJournal;
 use super::ledger::Ledger;
-use super::planner::{Fault, Planner};
+use super::planner::{Planner, PlannerError};
 use super::render::{Rendered, render};
 use super::{prompt, reply};
 use crate::shaping::{call_result, feedback};
@@ -43,7 +43,7 @@ pub(super) async fn run(
 ) -> ToolReply {
     let trace_id = trace_id(eval_id);
     let redactor = options.redactor.for_principal(Some(principal.as_ref()));
-    let journal = Arc::new(Journal::new(
+    let journal = Arc::new(TaskJournal::new(
         request_id,
         trace_id.clone(),
         options.redactor.for_log(),
@@ -80,7 +80,7 @@ pub(super) async fn run(
             (*step, fail)
         }
     };
-    let done = Done {
+    let done = FinishedTask {
         options,
         redactor,
         task: &task,
@@ -117,7 +117,7 @@ fn run_options(
     task: &Task,
     planner: &Arc<Planner>,
     ledger: &Ledger,
-    journal: &Arc<Journal>,
+    journal: &Arc<TaskJournal>,
     trace_id: String,
 ) -> RunOptions {
     let (turns, guarded, journal) = (ledger.clone(), ledger.clone(), journal.clone());
@@ -149,19 +149,19 @@ fn run_options(
 }
 
 /// A finished task.
-struct Done<'a> {
+struct FinishedTask<'a> {
     options: &'a TaskOptions,
     redactor: Redactor,
     task: &'a Task,
     planner: &'a Planner,
     ledger: &'a Ledger,
-    journal: &'a Journal,
+    journal: &'a TaskJournal,
     trace_id: String,
     step: Step,
     started: Instant,
 }
 
-impl Done<'_> {
+impl FinishedTask<'_> {
     fn answer(mut self, failed: Option<Fail>) -> ToolReply {
         let overdue = time::since(self.started) > self.options.task_timeout;
         let failure = match failed {
@@ -189,8 +189,8 @@ impl Done<'_> {
             "partial_side_effects" => ("partial_side_effects".into(), message),
             "mission_timeout" => ("budget_exceeded".into(), BUDGET.to_owned()),
             "llm_error" => match self.planner.fault() {
-                Some(Fault::Timeout(text)) => ("planner_timeout".into(), text),
-                Some(Fault::Other(text)) => ("planner_error".into(), text),
+                Some(PlannerError::Timeout(text)) => ("planner_timeout".into(), text),
+                Some(PlannerError::Other(text)) => ("planner_error".into(), text),
                 None => ("planner_error".into(), message),
             },
             _ if timed_out => {
@@ -229,7 +229,7 @@ impl Done<'_> {
     }
 
     /// The members common to successes and errors, after those already written.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Done.finish")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: FinishedTask.finish")]
     fn finish(
         &mut self,
         mut body: Map,
@@ -294,7 +294,7 @@ impl Done<'_> {
         unsupported.chain(cut).collect()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "entry point: Done.metrics")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: FinishedTask.metrics")]
     fn metrics(&self, records: &[CallRecord], result_bytes: u64) -> Value {
         let metrics = PtcMetrics::of(records, result_bytes, 0).json();
         let mut metrics: Value = serde_json::from_str(&metrics).unwrap_or_default();

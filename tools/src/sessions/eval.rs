@@ -17,8 +17,8 @@ use super::record::Record;
 use super::{Directory, args_error, schemas};
 use crate::descriptions::{self, SharedCard};
 use crate::lisp_eval::{
-    Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, has_wait, program_of, refuse,
-    without_fence,
+    Arguments as EvalArguments, EvalOptions, RequestSummary, Wording, annotations, has_wait, program_of,
+    refuse, without_fence,
 };
 use crate::long::{self, WhenWaiting};
 use crate::schemas::WAIT_MS;
@@ -183,7 +183,7 @@ async fn run(
     mut reservation: Reservation,
     request: EvalRequest,
 ) -> ToolReply {
-    let asked = Asked::of(&request);
+    let asked = RequestSummary::of(&request);
     let eval_id = asked.eval_id();
     let eval = directory.engine.eval(request);
     let left = reservation.left;
@@ -241,7 +241,7 @@ impl Said {
 pub(super) fn answer(
     mut outcome: EvalOutcome,
     said: Said,
-    asked: Asked,
+    asked: RequestSummary,
     options: &EvalOptions,
     shaper: &Shaper,
 ) -> ToolReply {

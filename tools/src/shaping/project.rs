@@ -57,7 +57,7 @@ impl Shaper {
 /// The reply to a client for `payload`.
 pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
     let caps = caps(shaper, payload.beside_prints());
-    let parts = Parts::of(payload, &caps, shaper.profile);
+    let parts = BoundedPayload::of(payload, &caps, shaper.profile);
     let reply = match shaper.profile {
         Profile::Slim => ToolReply::text(payload.is_error(), parts.text()),
         Profile::Structured => {
@@ -74,7 +74,7 @@ pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
 }
 
 /// A payload after its parts were bounded.
-struct Parts<'p> {
+struct BoundedPayload<'p> {
     payload: &'p Payload,
     profile: Profile,
     prints: Cow<'p, [String]>,
@@ -92,7 +92,7 @@ enum Validated<'p> {
     Preview { bytes: usize, text: String, lossy: bool },
 }
 
-impl<'p> Parts<'p> {
+impl<'p> BoundedPayload<'p> {
     fn of(payload: &'p Payload, caps: &Caps, profile: Profile) -> Self {
         let prints = fitting(&payload.prints, caps);
         let (feedback, print_text_cut) = full_feedback(payload);
@@ -113,7 +113,16 @@ impl<'p> Parts<'p> {
             _ => Validated::Absent,
         };
         let prints_cut = !matches!(prints, Cow::Borrowed(all) if all.len() == payload.prints.len());
-        Parts { payload, profile, prints, prints_cut, feedback, feedback_cut, print_text_cut, validated }
+        BoundedPayload {
+            payload,
+            profile,
+            prints,
+            prints_cut,
+            feedback,
+            feedback_cut,
+            print_text_cut,
+            validated,
+        }
     }
 
     fn session(&self) -> Option<SessionView<'p>> {

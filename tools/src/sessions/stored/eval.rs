@@ -17,7 +17,7 @@ use super::super::record::Record;
 use super::saved_record::bytes_of;
 use super::taken::Taken;
 use super::{CONFLICT, FULL, NotUsed, PERHAPS};
-use crate::lisp_eval::{Asked, EvalOptions};
+use crate::lisp_eval::{EvalOptions, RequestSummary};
 use crate::shaping::Shaper;
 use ptc_protocol::principal::Owner;
 use ptc_protocol::report::ErrorReason;
@@ -35,7 +35,7 @@ pub(in super::super) async fn run(
     owner: Owner,
     request: EvalRequest,
 ) -> ToolReply {
-    let asked = Asked::of(&request);
+    let asked = RequestSummary::of(&request);
     let eval_id = asked.eval_id();
     let lease = request.limits.timeout + LEASE_MARGIN;
     let reply = match directory.take(&id, &owner, lease).await {
@@ -54,7 +54,7 @@ async fn run_on(
     directory: &Arc<Directory>,
     mut taken: Taken,
     request: EvalRequest,
-    asked: Asked,
+    asked: RequestSummary,
     options: &EvalOptions,
     shaper: &Shaper,
 ) -> Result<ToolReply, NotUsed> {

@@ -16,7 +16,7 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, MemoryBudget};
 use ptc_server::boot::{self, Assembly};
 use ptc_server::options::{command::arguments, flags::ALL};
-use ptc_server::transport::http::{Bound, HttpServer, Listening};
+use ptc_server::transport::http::{BoundListener, HttpServer, Listening};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -111,8 +111,13 @@ async fn ptc() -> SocketAddr {
     let mut settings = settings.http.expect("--http");
     settings.port = 0;
     let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry, sites: Vec::new() };
-    let server =
-        HttpServer::new(&settings, Bound::open(&settings).expect("a free port"), listening, service, engine);
+    let server = HttpServer::new(
+        &settings,
+        BoundListener::open(&settings).expect("a free port"),
+        listening,
+        service,
+        engine,
+    );
     let address = SocketAddr::from(([127, 0, 0, 1], server.address().expect("bound").port()));
     std::thread::spawn(move || self::runtime().block_on(server.run(std::future::pending)));
     address

@@ -34,17 +34,17 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 /// Longest head of a request, in bytes.
 const MAX_HEAD: usize = 8 << 10;
 
-type State = Box<dyn Fn() -> Readiness + Send + Sync>;
+type ReadinessProbe = Box<dyn Fn() -> Readiness + Send + Sync>;
 
 /// The listener for probes. It lasts as long as the process.
 pub struct HealthListener {
-    shared: Arc<Shared>,
+    shared: Arc<HealthState>,
 }
 
-struct Shared {
+struct HealthState {
     instance: String,
     /// Reports whether the server takes work; missing until it has started.
-    state: OnceLock<State>,
+    state: OnceLock<ReadinessProbe>,
 }
 
 impl HealthListener {
@@ -61,7 +61,7 @@ impl HealthListener {
         let listener = StdListener::bind(address).map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
         info!(event = "health_listening", address = %listener.local_addr().unwrap_or(address));
-        let shared = Arc::new(Shared { instance: settings.instance.clone(), state: OnceLock::new() });
+        let shared = Arc::new(HealthState { instance: settings.instance.clone(), state: OnceLock::new() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
         let (served, clock) = (shared.clone(), Clock::current());
         let serve = move || {
@@ -79,7 +79,7 @@ impl HealthListener {
     }
 }
 
-async fn accept(listener: StdListener, shared: Arc<Shared>) {
+async fn accept(listener: StdListener, shared: Arc<HealthState>) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
@@ -97,7 +97,7 @@ async fn accept(listener: StdListener, shared: Arc<Shared>) {
 }
 
 /// Answers one request.
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, shared: Arc<HealthState>) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request: http::Request<_>| {
         let answer = shared.answer(request.method(), request.uri().path());
@@ -110,7 +110,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
-impl Shared {
+impl HealthState {
     fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
         let state = || self.state.get().map_or(Readiness::Starting, |state| state());
         let (content_type, (status, body)) = match probe(method, path, &self.instance, state) {

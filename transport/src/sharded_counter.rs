@@ -8,12 +8,12 @@ const PARTS: usize = 8;
 /// A counter in which each thread changes a shard of its own, so that threads do not contend for a cache line with
 /// every request. Reading adds up the shards.
 #[derive(Debug, Default)]
-pub(crate) struct ShardedCounter([Part; PARTS]);
+pub(crate) struct ShardedCounter([Shard; PARTS]);
 
 /// The unit of transfer between the processors' caches.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Part(AtomicI64);
+struct Shard(AtomicI64);
 
 impl ShardedCounter {
     /// Adds `by` to this thread's shard.

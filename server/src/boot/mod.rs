@@ -35,7 +35,7 @@ use ptc_protocol::settings::{BootError, Http, Settings};
 use ptc_tools::MAX_WAIT;
 use ptc_tools::extensions::Extensions;
 use ptc_transport::health::HealthListener;
-use ptc_transport::http::{Bound, HttpServer, Listening};
+use ptc_transport::http::{BoundListener, HttpServer, Listening};
 use ptc_transport::readiness::Readiness;
 use ptc_transport::stdio::{StdioOptions, run_stdio, standard_streams};
 use starting::Starting;
@@ -114,7 +114,7 @@ async fn run(
         warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
     }
     // A bind error is reported before any upstream starts, and early clients wait instead of being refused.
-    let bound = http.map(Bound::open).transpose()?;
+    let bound = http.map(BoundListener::open).transpose()?;
     let config = load_upstreams(settings)?;
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
     let state = state::open(settings, engine, people).await?;
@@ -165,7 +165,7 @@ async fn run(
 /// Serves on the transport that the settings name.
 async fn serve_on(
     settings: &Settings,
-    http: Option<(&Http, Bound)>,
+    http: Option<(&Http, BoundListener)>,
     service: &Arc<Service>,
     telemetry: &Arc<Telemetry>,
     engine: &Engine,
@@ -191,7 +191,7 @@ async fn serve_on(
 
 async fn serve_http(
     http: &Http,
-    bound: Bound,
+    bound: BoundListener,
     settings: &Settings,
     service: Arc<Service>,
     telemetry: Arc<Telemetry>,

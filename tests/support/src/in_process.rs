@@ -14,7 +14,7 @@ use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::protocol::Service;
 use ptc_server::settings::Settings;
-use ptc_server::transport::http::{Bound, HttpServer, Listening};
+use ptc_server::transport::http::{BoundListener, HttpServer, Listening};
 use ptc_server::transport::stdio::{StdioOptions, run_stdio};
 use tokio::io::{
     AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -160,8 +160,13 @@ impl Listener {
         let memory = engine.memory().expect("a budget").clone();
         let listening =
             Listening { call_budget: Duration::from_secs(30), memory, telemetry, sites: Vec::new() };
-        let server =
-            HttpServer::new(&http, Bound::open(&http).expect("a free port"), listening, service, engine);
+        let server = HttpServer::new(
+            &http,
+            BoundListener::open(&http).expect("a free port"),
+            listening,
+            service,
+            engine,
+        );
         let port = server.address().expect("bound").port();
         let stop = Arc::new(tokio::sync::Notify::new());
         let stopped = stop.clone();

@@ -16,7 +16,7 @@ use ptc_protocol::reply::{self, Answers};
 use ptc_protocol::{Disposition, Reply};
 
 /// A response to be sent.
-pub(super) type Answer = Response<Body>;
+pub(super) type HttpResponse = Response<Body>;
 
 /// `mcp-session-id`
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -30,19 +30,19 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=ut
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// A response without body.
-pub(super) fn empty(status: StatusCode) -> Answer {
+pub(super) fn empty(status: StatusCode) -> HttpResponse {
     with_body(status, Body::empty())
 }
 
 /// A response of plain text.
-pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
+pub(super) fn text(status: StatusCode, text: &'static str) -> HttpResponse {
     let mut answer = with_body(status, Body::full(Bytes::from_static(text.as_bytes())));
     answer.headers_mut().insert(CONTENT_TYPE, TEXT);
     answer
 }
 
 /// The answer to an unknown path. People type the address of the host alone, or of another transport.
-pub(super) fn not_found(path: &str) -> Answer {
+pub(super) fn not_found(path: &str) -> HttpResponse {
     let mut answer =
         with_body(StatusCode::NOT_FOUND, Body::full(Bytes::from(format!("not found; MCP is at {path}"))));
     answer.headers_mut().insert(CONTENT_TYPE, TEXT);
@@ -50,7 +50,7 @@ pub(super) fn not_found(path: &str) -> Answer {
 }
 
 /// The refusal of a connection beyond the limit of its principal. The connection closes.
-pub(super) fn too_many_connections(limit: usize) -> Answer {
+pub(super) fn too_many_connections(limit: usize) -> HttpResponse {
     let text = format!(
         "too many connections: all {limit} that one caller may have are at work (--http-max-connections-per-owner)"
     );
@@ -60,21 +60,21 @@ pub(super) fn too_many_connections(limit: usize) -> Answer {
 }
 
 /// A refusal of plain text that names a limit.
-pub(super) fn busy(status: StatusCode, text: String) -> Answer {
+pub(super) fn busy(status: StatusCode, text: String) -> HttpResponse {
     let mut answer = with_body(status, Body::full(Bytes::from(text)));
     answer.headers_mut().insert(CONTENT_TYPE, TEXT);
     answer
 }
 
 /// A response of JSON.
-pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
     let mut answer = with_body(status, Body::full(body.into()));
     answer.headers_mut().insert(CONTENT_TYPE, JSON);
     answer
 }
 
 /// A static page. Its headers allow only its own script, isolate it from other pages, and send no referrer.
-pub(super) fn page(page: &'static Page) -> Answer {
+pub(super) fn page(page: &'static Page) -> HttpResponse {
     let mut answer = with_body(StatusCode::OK, Body::full(Bytes::from_static(page.html.as_bytes())));
     let headers = answer.headers_mut();
     if let Ok(policy) = HeaderValue::from_str(&page.policy) {
@@ -93,19 +93,19 @@ pub(super) fn page(page: &'static Page) -> Answer {
 }
 
 /// The page that ends a sign-in.
-pub(super) fn closing_page(page: ClosingPage) -> Answer {
+pub(super) fn closing_page(page: ClosingPage) -> HttpResponse {
     let mut answer = with_body(page.status(), Body::full(Bytes::from_static(page.html().as_bytes())));
     ClosingPage::set_headers(answer.headers_mut());
     answer
 }
 
 /// The refusal of a request that must name a session.
-pub(super) fn missing_session() -> Answer {
+pub(super) fn missing_session() -> HttpResponse {
     text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id")
 }
 
 /// The refusal of a session that is closed, unknown or of another principal. The client then starts a new one.
-pub(super) fn unknown_session() -> Answer {
+pub(super) fn unknown_session() -> HttpResponse {
     let text =
         "Session not found: it has ended, or never began here; send initialize again without MCP-Session-Id";
     json(StatusCode::NOT_FOUND, refused(RpcError::REFUSED, text))
@@ -117,7 +117,7 @@ pub(super) fn refused(code: i64, text: &str) -> Vec<u8> {
 }
 
 /// A JSON-RPC reply, with the status of its disposition.
-pub(super) fn of_reply(reply: Reply) -> Answer {
+pub(super) fn of_reply(reply: Reply) -> HttpResponse {
     let status = match reply.disposition {
         Disposition::Answered | Disposition::Busy => StatusCode::OK,
         Disposition::Invalid => StatusCode::BAD_REQUEST,
@@ -127,7 +127,7 @@ pub(super) fn of_reply(reply: Reply) -> Answer {
 }
 
 /// A stream of server-sent events.
-pub(super) fn events(body: Body) -> Answer {
+pub(super) fn events(body: Body) -> HttpResponse {
     let mut answer = with_body(StatusCode::OK, body);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     // Tells proxies to pass events on without buffering.
@@ -136,14 +136,14 @@ pub(super) fn events(body: Body) -> Answer {
 }
 
 /// 405 with the allowed methods.
-pub(super) fn method_not_allowed(allowed: &'static str) -> Answer {
+pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
     let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     answer
 }
 
 /// 401 with the matching challenge.
-pub(super) fn unauthorized(why: Unauthenticated) -> Answer {
+pub(super) fn unauthorized(why: Unauthenticated) -> HttpResponse {
     let mut answer = empty(StatusCode::UNAUTHORIZED);
     let challenge = match why {
         Unauthenticated::Missing => HeaderValue::from_static("Bearer"),
@@ -154,18 +154,18 @@ pub(super) fn unauthorized(why: Unauthenticated) -> Answer {
 }
 
 /// Asks the client to come back after `seconds`.
-pub(super) fn retry_after(mut answer: Answer, seconds: u64) -> Answer {
+pub(super) fn retry_after(mut answer: HttpResponse, seconds: u64) -> HttpResponse {
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     answer
 }
 
 /// Sets the caching rule: nothing on the MCP path may be stored.
-pub(super) fn caching(answer: &mut Answer, is_mcp: bool) {
+pub(super) fn caching(answer: &mut HttpResponse, is_mcp: bool) {
     let rule = if is_mcp { "no-store" } else { "max-age=0, private, must-revalidate" };
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(rule));
 }
 
-fn with_body(status: StatusCode, body: Body) -> Answer {
+fn with_body(status: StatusCode, body: Body) -> HttpResponse {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     answer

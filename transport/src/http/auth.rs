@@ -11,25 +11,25 @@ use ptc_protocol::settings::NamedToken;
 #[derive(Debug)]
 pub(super) struct Authenticator {
     /// The tokens and their callers.
-    tokens: Vec<(NamedToken, Caller)>,
+    tokens: Vec<(NamedToken, HttpCaller)>,
     /// The one caller of a listener without tokens.
-    anonymous: Caller,
+    anonymous: HttpCaller,
 }
 
 /// A caller, and the shared conversation of its modern requests. Each request is independent, so the conversation keeps
 /// no state.
 #[derive(Debug, Clone)]
-pub(super) struct Caller {
+pub(super) struct HttpCaller {
     pub(super) principal: Principal,
     pub(super) modern: Arc<Connection>,
     /// True if it sees the runs of all callers and may answer for them.
     pub(super) is_operator: bool,
 }
 
-impl Caller {
+impl HttpCaller {
     fn new(name: &str, is_operator: bool) -> Self {
         let principal = Principal::named(name);
-        Caller { modern: Connection::stateless(Owner::of(principal.clone())), principal, is_operator }
+        HttpCaller { modern: Connection::stateless(Owner::of(principal.clone())), principal, is_operator }
     }
 }
 
@@ -46,17 +46,17 @@ impl Authenticator {
     /// Admits these tokens; everyone, if there are none.
     pub(super) fn new(tokens: Vec<NamedToken>) -> Self {
         let caller = |token: NamedToken| {
-            let caller = Caller::new(&token.name, token.is_operator);
+            let caller = HttpCaller::new(&token.name, token.is_operator);
             (token, caller)
         };
         Authenticator {
             tokens: tokens.into_iter().map(caller).collect(),
-            anonymous: Caller::new(ANONYMOUS, false),
+            anonymous: HttpCaller::new(ANONYMOUS, false),
         }
     }
 
     /// The caller of a request.
-    pub(super) fn caller(&self, headers: &Headers<'_>) -> Result<&Caller, Unauthenticated> {
+    pub(super) fn caller(&self, headers: &Headers<'_>) -> Result<&HttpCaller, Unauthenticated> {
         if self.tokens.is_empty() {
             return Ok(&self.anonymous);
         }

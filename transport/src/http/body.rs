@@ -96,12 +96,12 @@ pub(super) struct Bodies {
 /// The account of the bytes of one connection's incomplete head, until dropped. All of them together may hold a
 /// quarter of the memory for bodies.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct HeadReservation {
     bodies: Arc<Bodies>,
     count: usize,
 }
 
-impl Head {
+impl HeadReservation {
     /// Raises the count to `count` bytes, unless there is no room for them.
     pub(super) fn grow_to(&mut self, count: usize) -> bool {
         let more = count.saturating_sub(self.count);
@@ -126,7 +126,7 @@ impl Head {
     }
 }
 
-impl Drop for Head {
+impl Drop for HeadReservation {
     fn drop(&mut self) {
         self.release();
     }
@@ -134,7 +134,7 @@ impl Drop for Head {
 
 /// Bytes counted as held, until dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct BodyReservation {
     bodies: Arc<Bodies>,
     /// The principal that is charged, besides the process.
     principal: Option<Principal>,
@@ -143,7 +143,7 @@ pub(super) struct Held {
     taken: u64,
 }
 
-impl Held {
+impl BodyReservation {
     fn own(&self) -> Option<&Count> {
         self.principal.as_ref().map(|principal| &principal.usage().buffered_bytes)
     }
@@ -194,7 +194,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
         self.give_back(self.count);
         self.bodies.memory.give_back(self.taken);
@@ -205,7 +205,7 @@ impl Drop for Held {
 #[derive(Debug)]
 pub(super) struct Received {
     bytes: Bytes,
-    held: Held,
+    held: BodyReservation,
 }
 
 impl Received {
@@ -214,7 +214,7 @@ impl Received {
     }
 
     /// Drops the bytes but keeps their count, until an answer is counted in their place.
-    pub(super) fn into_held(self) -> Held {
+    pub(super) fn into_held(self) -> BodyReservation {
         self.held
     }
 }
@@ -307,13 +307,13 @@ impl Bodies {
     }
 
     /// An empty account for the heads of one connection.
-    pub(super) fn head(self: &Arc<Self>) -> Head {
-        Head { bodies: self.clone(), count: 0 }
+    pub(super) fn head(self: &Arc<Self>) -> HeadReservation {
+        HeadReservation { bodies: self.clone(), count: 0 }
     }
 
     /// An empty account for the body of an answer to `principal`.
-    pub(super) fn nothing(self: &Arc<Self>, principal: Option<&Principal>) -> Held {
-        Held { bodies: self.clone(), principal: principal.cloned(), count: 0, taken: 0 }
+    pub(super) fn nothing(self: &Arc<Self>, principal: Option<&Principal>) -> BodyReservation {
+        BodyReservation { bodies: self.clone(), principal: principal.cloned(), count: 0, taken: 0 }
     }
 
     /// Begins to receive a body of `principal`.
@@ -332,22 +332,22 @@ impl Bodies {
 
 /// A response body.
 pub(super) struct Body {
-    source: Source,
+    source: BodySource,
     /// The account of an answer that its client has not read yet.
-    held: Option<Held>,
+    held: Option<BodyReservation>,
 }
 
-enum Source {
+enum BodySource {
     Full(Option<Bytes>),
     Events(Events),
 }
 
 /// Events that wait to be sent on a stream.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Notes(Arc<Mutex<Waiting>>);
+pub(super) struct Notes(Arc<Mutex<NoteQueue>>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct NoteQueue {
     events: VecDeque<Vec<u8>>,
     sender: Option<Waker>,
 }
@@ -392,7 +392,7 @@ impl Notes {
         event
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, NoteQueue> {
         self.0.lock()
     }
 }
@@ -402,7 +402,7 @@ impl Notes {
 /// call.
 struct Events {
     /// Its answer, if it has one.
-    call: Option<JoinHandle<(Option<Vec<u8>>, Held)>>,
+    call: Option<JoinHandle<(Option<Vec<u8>>, BodyReservation)>>,
     notes: Notes,
 }
 
@@ -415,12 +415,12 @@ impl Drop for Events {
 impl Body {
     /// An empty body.
     pub(super) fn empty() -> Self {
-        Self::of(Source::Full(None))
+        Self::of(BodySource::Full(None))
     }
 
     /// A body of these bytes.
     pub(super) fn full(bytes: Bytes) -> Self {
-        Self::of(Source::Full((!bytes.is_empty()).then_some(bytes)))
+        Self::of(BodySource::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
     /// The events of a call that adds its notifications to `notes` and whose answer is accounted in `held`. The call
@@ -428,17 +428,17 @@ impl Body {
     pub(super) fn events(
         call: impl Future<Output = Finished> + 'static,
         notes: Notes,
-        mut held: Held,
+        mut held: BodyReservation,
     ) -> Self {
         let call = tokio::task::spawn_local(async move {
             let reply = call.await.into_reply();
             held.become_of(reply.as_ref().map_or(0, Vec::len));
             (reply, held)
         });
-        Self::of(Source::Events(Events { call: Some(call), notes }))
+        Self::of(BodySource::Events(Events { call: Some(call), notes }))
     }
 
-    fn of(source: Source) -> Self {
+    fn of(source: BodySource) -> Self {
         Body { source, held: None }
     }
 
@@ -446,10 +446,10 @@ impl Body {
     pub(super) fn account(
         &mut self,
         bodies: &Arc<Bodies>,
-        held: Option<Held>,
+        held: Option<BodyReservation>,
         principal: Option<&Principal>,
     ) {
-        if let Source::Full(Some(bytes)) = &self.source {
+        if let BodySource::Full(Some(bytes)) = &self.source {
             let mut held = held.unwrap_or_else(|| bodies.nothing(principal));
             held.become_of(bytes.len());
             self.held = Some(held);
@@ -466,8 +466,8 @@ impl HttpBody for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.source {
-            Source::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Source::Events(events) => {
+            BodySource::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            BodySource::Events(events) => {
                 events.poll(context).map(|event| event.map(|bytes| Ok(Frame::data(bytes))))
             }
         }
@@ -475,15 +475,17 @@ impl HttpBody for Body {
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
-            Source::Full(bytes) => bytes.is_none(),
-            Source::Events(events) => events.call.is_none(),
+            BodySource::Full(bytes) => bytes.is_none(),
+            BodySource::Events(events) => events.call.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Source::Events(_) => SizeHint::default(),
+            BodySource::Full(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            BodySource::Events(_) => SizeHint::default(),
         }
     }
 }

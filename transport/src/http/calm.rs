@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::body::Head;
+use super::body::HeadReservation;
 use super::connection_registry::ConnectionRegistry;
 use super::frames::{Frames, Preface};
 use super::patience::Patience;
@@ -42,13 +42,13 @@ pub(super) struct Here {
     /// Bytes that do not form a complete request yet.
     unfinished: Cell<usize>,
     /// The account of these bytes.
-    head: RefCell<Head>,
+    head: RefCell<HeadReservation>,
     sent_away: Cell<bool>,
 }
 
 impl Here {
     /// A new connection, whose incomplete heads are charged to `head`.
-    pub(super) fn new(head: Head) -> Rc<Self> {
+    pub(super) fn new(head: HeadReservation) -> Rc<Self> {
         let (active, unfinished, sent_away) = Default::default();
         Rc::new(Here { active, unfinished, head: RefCell::new(head), sent_away })
     }

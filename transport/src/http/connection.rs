@@ -97,7 +97,7 @@ impl Drop for InProgress {
 }
 
 /// A received request.
-pub(super) struct Asked {
+pub(super) struct ReceivedRequest {
     pub(super) request: Request<Incoming>,
     /// The address of its client.
     pub(super) peer: IpAddr,
@@ -141,7 +141,8 @@ async fn answer<S>(
     let executor = HereExecutor { engine: server.endpoint.engine.clone(), activity: activity.clone() };
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
-        route(Asked { request, peer, busy, in_progress: InProgress::begin(&server) }).map(Ok::<_, Infallible>)
+        route(ReceivedRequest { request, peer, busy, in_progress: InProgress::begin(&server) })
+            .map(Ok::<_, Infallible>)
     });
     let mut builder = auto::Builder::new(executor);
     // No limit of our own on the number of headers: up to hyper's limit, 100, it needs no memory for them. Nor a time

@@ -55,7 +55,7 @@ enum HolderKey {
 /// The activity of a connection.
 #[derive(Debug)]
 pub(super) struct Activity {
-    state: Mutex<Usage>,
+    state: Mutex<ConnectionUsage>,
     /// The number of the principal that holds it; 0 if there is none. It saves further requests of the same caller
     /// the lock.
     holder: AtomicUsize,
@@ -63,7 +63,7 @@ pub(super) struct Activity {
 }
 
 #[derive(Debug)]
-struct Usage {
+struct ConnectionUsage {
     holder: Holder,
     /// Requests in progress, by [`Phase`].
     requests: [usize; PHASES],
@@ -119,7 +119,7 @@ pub(super) enum Rest {
 /// Kinds of connections in metrics, in the order of [`Rest`].
 const KINDS: [&str; 5] = ["busy", "silent", "idle", "receiving", "listening"];
 
-impl Usage {
+impl ConnectionUsage {
     fn rest(&self) -> Rest {
         match self.requests {
             [0, 0, 0] if self.served => Rest::Served,
@@ -158,7 +158,7 @@ impl Activity {
     /// A new connection from `peer`, which must send its first request within `limit`.
     fn new(peer: IpAddr, limit: Duration) -> Arc<Self> {
         let now = time::now();
-        let state = Usage {
+        let state = ConnectionUsage {
             holder: Holder::Address(peer),
             requests: [0; PHASES],
             served: false,
@@ -214,7 +214,7 @@ impl Activity {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Usage> {
+    fn lock(&self) -> MutexGuard<'_, ConnectionUsage> {
         self.state.lock()
     }
 }
@@ -297,7 +297,7 @@ impl Drop for Busy {
 }
 
 /// The rank of a connection for eviction, lowest first: whether its holder is within its share, its
-/// [class](Usage::order), how many the holder has, and since when it waits.
+/// [class](ConnectionUsage::order), how many the holder has, and since when it waits.
 type Rank = (bool, u8, Reverse<usize>, Instant);
 
 /// The connections of a listener.

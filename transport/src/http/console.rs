@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use ptc_host::time;
 use ptc_host::visible::visible_on_page;
 
-use super::answer::{self, Answer};
+use super::answer::{self, HttpResponse};
 use super::console_runs;
 use super::headers::Headers;
 use super::router::{Endpoint, Seen, admit};
@@ -29,7 +29,7 @@ pub(super) async fn answer(
     (method, uri): (&Method, &Uri),
     (headers, body): (&Headers<'_>, Incoming),
     seen: &mut Seen,
-) -> Option<Answer> {
+) -> Option<HttpResponse> {
     let path = uri.path();
     if !endpoint.console || !(path == PAGE || holds_data(path)) {
         return None;
@@ -81,7 +81,7 @@ pub(super) fn is_read(method: &Method) -> bool {
     *method == Method::GET || *method == Method::HEAD
 }
 
-pub(super) fn data(json: String) -> Answer {
+pub(super) fn data(json: String) -> HttpResponse {
     let mut answer = answer::json(StatusCode::OK, visible_on_page(&json).into_owned());
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer

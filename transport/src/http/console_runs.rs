@@ -10,8 +10,8 @@ use ptc_mcp::json::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::{self, Answer};
-use super::auth::Caller;
+use super::answer::{self, HttpResponse};
+use super::auth::HttpCaller;
 use super::console::{data, is_read};
 use super::headers::Headers;
 use super::router::Endpoint;
@@ -30,27 +30,27 @@ pub(super) fn is_path(path: &str) -> bool {
 
 /// An action on one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum RunAction {
     Answer,
     Cancel,
 }
 
 /// A path below the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RunsPath {
     /// An action.
-    Work(Work),
+    Work(RunAction),
     /// One question, with all arguments of its calls.
     Question(QuestionId),
 }
 
 /// The run and the place of a path below the list.
-fn named(path: &str) -> Option<(&str, Place)> {
+fn named(path: &str) -> Option<(&str, RunsPath)> {
     let (run_id, place) = path.strip_prefix(RUNS)?.strip_prefix('/')?.split_once('/')?;
     let place = match (place, place.strip_prefix("questions/").and_then(QuestionId::parse)) {
-        ("answers", _) => Place::Work(Work::Answer),
-        ("cancel", _) => Place::Work(Work::Cancel),
-        (_, Some(id)) => Place::Question(id),
+        ("answers", _) => RunsPath::Work(RunAction::Answer),
+        ("cancel", _) => RunsPath::Work(RunAction::Cancel),
+        (_, Some(id)) => RunsPath::Question(id),
         _ => return None,
     };
     (!run_id.is_empty()).then_some((run_id, place))
@@ -59,7 +59,7 @@ fn named(path: &str) -> Option<(&str, Place)> {
 /// The body of an action. The principal is part of the body and not of the address, which others may see.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sent<'s> {
+struct ActionBody<'s> {
     /// Question id → `{"action": …, "content": …}`.
     #[serde(borrow)]
     answers: Option<&'s RawValue>,
@@ -70,13 +70,13 @@ struct Sent<'s> {
 /// Answers a request of an admitted caller.
 pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
-    caller: &Caller,
+    caller: &HttpCaller,
     method: &Method,
     path: &str,
     query: Option<&str>,
     headers: &Headers<'_>,
     body: Incoming,
-) -> Answer {
+) -> HttpResponse {
     let Some(runs) = endpoint.telemetry.sources.runs.clone() else {
         // Without runs the list is always empty.
         return match path == RUNS && is_read(method) {
@@ -99,11 +99,11 @@ pub(super) async fn answer(
         return answer::text(StatusCode::NOT_FOUND, "not found");
     };
     let work = match place {
-        Place::Work(work) => work,
-        Place::Question(_) if !is_read(method) => {
+        RunsPath::Work(work) => work,
+        RunsPath::Question(_) if !is_read(method) => {
             return answer::method_not_allowed("GET, HEAD");
         }
-        Place::Question(id) => return looked_at(&runs, caller, run_id, id).await,
+        RunsPath::Question(id) => return looked_at(&runs, caller, run_id, id).await,
     };
     if *method != Method::POST {
         return answer::method_not_allowed("POST");
@@ -121,12 +121,12 @@ pub(super) async fn answer(
     }
 }
 
-fn facts(caller: &Caller) -> RunsFacts<'_> {
+fn facts(caller: &HttpCaller) -> RunsFacts<'_> {
     RunsFacts { caller: caller.principal.name(), operator: caller.is_operator }
 }
 
 /// One whole question of a run.
-async fn looked_at(runs: &Arc<Runs>, caller: &Caller, run_id: &str, id: QuestionId) -> Answer {
+async fn looked_at(runs: &Arc<Runs>, caller: &HttpCaller, run_id: &str, id: QuestionId) -> HttpResponse {
     let of = (!caller.is_operator).then_some(&caller.principal);
     match runs.view(of, run_id).await.map(|view| whole_question(&view, id)) {
         Ok(Some(question)) => data(question),
@@ -139,34 +139,36 @@ async fn looked_at(runs: &Arc<Runs>, caller: &Caller, run_id: &str, id: Question
 #[expect(clippy::disallowed_methods, reason = "entry point: act()")]
 async fn act(
     runs: &Arc<Runs>,
-    caller: &Caller,
+    caller: &HttpCaller,
     run_id: &str,
-    work: Work,
+    work: RunAction,
     body: &[u8],
-) -> Result<Answer, Answer> {
-    let sent: Sent<'_> = serde_json::from_slice(body).map_err(|error| {
+) -> Result<HttpResponse, HttpResponse> {
+    let sent: ActionBody<'_> = serde_json::from_slice(body).map_err(|error| {
         let form = match work {
-            Work::Answer => r#"{"answers":{"q1":{"action":"accept","content":{…}}}}"#,
-            Work::Cancel => "{}",
+            RunAction::Answer => r#"{"answers":{"q1":{"action":"accept","content":{…}}}}"#,
+            RunAction::Cancel => "{}",
         };
         wrong(format!("the body must be {form}, with \"principal\" where it is another's run: {error}"))
     })?;
     let answers = match (work, sent.answers) {
-        (Work::Answer, Some(answers)) if answers.get().starts_with('{') => answers.get(),
-        (Work::Answer, _) => {
+        (RunAction::Answer, Some(answers)) if answers.get().starts_with('{') => answers.get(),
+        (RunAction::Answer, _) => {
             return Err(wrong("`answers` must be an object: question id → answer".to_owned()));
         }
-        (Work::Cancel, None) => "{}",
-        (Work::Cancel, Some(_)) => return Err(wrong("a run that is stopped takes no `answers`".to_owned())),
+        (RunAction::Cancel, None) => "{}",
+        (RunAction::Cancel, Some(_)) => {
+            return Err(wrong("a run that is stopped takes no `answers`".to_owned()));
+        }
     };
     let owner = owner(runs, caller, run_id, sent.principal).await.map_err(refused)?;
     match work {
-        Work::Answer => {
+        RunAction::Answer => {
             let by = AnsweredBy { channel: Channel::Console, name: Some(caller.principal.shared_name()) };
             let took = runs.answer(&owner, run_id, answers, by).await.map_err(refused)?;
             Ok(data(taken(run_id, answers, &took)))
         }
-        Work::Cancel => {
+        RunAction::Cancel => {
             let seen = runs.cancel(&owner, run_id).await.map_err(refused)?;
             Ok(data(cancelled(run_id, &seen)))
         }
@@ -177,7 +179,7 @@ async fn act(
 /// names must own the run.
 async fn owner(
     runs: &Arc<Runs>,
-    caller: &Caller,
+    caller: &HttpCaller,
     run_id: &str,
     named: Option<String>,
 ) -> Result<Principal, NotSeen> {
@@ -191,11 +193,11 @@ async fn owner(
     if is_meant { Ok(runs.principal(&run.principal)) } else { Err(NotSeen::NotFound) }
 }
 
-fn wrong(why: String) -> Answer {
+fn wrong(why: String) -> HttpResponse {
     answer::json(StatusCode::BAD_REQUEST, json!({"error": why}).to_string())
 }
 
-fn refused(why: NotSeen) -> Answer {
+fn refused(why: NotSeen) -> HttpResponse {
     let (status, text) = match why {
         NotSeen::NotFound => (StatusCode::NOT_FOUND, "run not found"),
         NotSeen::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "the state store does not answer"),
@@ -210,9 +212,9 @@ mod tests {
     #[test]
     fn places_are_those_of_the_list_and_of_its_runs() {
         for (path, place) in [
-            ("/console/api/runs/run_a/answers", Some(("run_a", Place::Work(Work::Answer)))),
-            ("/console/api/runs/run_a/cancel", Some(("run_a", Place::Work(Work::Cancel)))),
-            ("/console/api/runs/run_a/questions/q2", Some(("run_a", Place::Question(QuestionId::new(2))))),
+            ("/console/api/runs/run_a/answers", Some(("run_a", RunsPath::Work(RunAction::Answer)))),
+            ("/console/api/runs/run_a/cancel", Some(("run_a", RunsPath::Work(RunAction::Cancel)))),
+            ("/console/api/runs/run_a/questions/q2", Some(("run_a", RunsPath::Question(QuestionId::new(2))))),
             ("/console/api/runs/run_a/questions/2", None),
             ("/console/api/runs/run_a/questions", None),
             ("/console/api/runs", None),

@@ -138,10 +138,10 @@ impl Ends {
     }
 
     /// The record of a session, if there is one.
-    async fn known(&self, id: &str, principal: &Principal) -> Option<Known> {
+    async fn known(&self, id: &str, principal: &Principal) -> Option<SessionFact> {
         match self.store.read(&key(principal.name(), &hash_of(id))?).await {
-            Err(StateError::Gone) => Some(Known::Ended),
-            Ok(Some(Versioned { blob: Some(level), .. })) => Some(Known::Level(level)),
+            Err(StateError::Gone) => Some(SessionFact::Ended),
+            Ok(Some(Versioned { blob: Some(level), .. })) => Some(SessionFact::Level(level)),
             _ => None,
         }
     }
@@ -179,19 +179,19 @@ impl Ends {
 }
 
 /// The stored fact about a session.
-enum Known {
+enum SessionFact {
     /// Its client has closed it.
     Ended,
     /// The level of log messages that its client has set.
     Level(Bytes),
 }
 
-impl Known {
+impl SessionFact {
     /// Applies the fact in this process.
     fn applied(&self, hash: &str, sessions: &Sessions) {
         match self {
-            Known::Ended => sessions.ended_elsewhere(hash),
-            Known::Level(level) => siblings::take_over(level, hash, sessions),
+            SessionFact::Ended => sessions.ended_elsewhere(hash),
+            SessionFact::Level(level) => siblings::take_over(level, hash, sessions),
         }
     }
 }

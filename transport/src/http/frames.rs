@@ -12,17 +12,17 @@ const PADDED: u8 = 8;
 
 /// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct FrameHead {
     /// Length of the payload.
     pub(super) length: usize,
     kind: u8,
     flags: u8,
 }
 
-impl Frame {
-    fn read(head: &[u8; HEAD_BYTES]) -> Frame {
+impl FrameHead {
+    fn read(head: &[u8; HEAD_BYTES]) -> FrameHead {
         let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
-        Frame { length, kind: head[3], flags: head[4] }
+        FrameHead { length, kind: head[3], flags: head[4] }
     }
 
     /// True if it begins a request or an answer.
@@ -64,7 +64,7 @@ impl Frames {
     }
 
     /// Parses `bytes`, and passes each frame whose head ends in them to `each`.
-    pub(super) fn walk(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frame)) {
+    pub(super) fn walk(&mut self, mut bytes: &[u8], mut each: impl FnMut(FrameHead)) {
         while !bytes.is_empty() {
             let skipped = self.left.min(bytes.len());
             self.left -= skipped;
@@ -74,7 +74,7 @@ impl Frames {
             self.have += taken;
             bytes = &bytes[taken..];
             if self.have == HEAD_BYTES {
-                let frame = Frame::read(&self.head);
+                let frame = FrameHead::read(&self.head);
                 (self.have, self.left) = (0, frame.length);
                 each(frame);
             }

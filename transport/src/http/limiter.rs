@@ -18,13 +18,13 @@ const MAX_SOURCES: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Limiter {
     limit: RateLimit,
-    sources: Mutex<HashMap<IpAddr, Source>>,
+    sources: Mutex<HashMap<IpAddr, AttemptWindow>>,
     /// True if any source is remembered. In the usual case that none is, it saves valid requests the lock.
     any: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Source {
+struct AttemptWindow {
     failures: u32,
     window_start: Instant,
     blocked_until: Option<Instant>,
@@ -32,7 +32,7 @@ struct Source {
 
 /// The answer to a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum AttemptVerdict {
     /// The failure itself; the flag is set if it triggered a block.
     Refused {
         /// True if later failures are blocked now.
@@ -53,26 +53,29 @@ impl Limiter {
     }
 
     /// Counts a failed attempt of `source`.
-    pub(super) fn failed(&self, source: IpAddr, now: Instant) -> Verdict {
+    pub(super) fn failed(&self, source: IpAddr, now: Instant) -> AttemptVerdict {
         let mut sources = self.sources.lock();
         self.any.store(true, Ordering::Release);
         if let Some(until) =
             sources.get(&source).and_then(|row| row.blocked_until).filter(|until| *until > now)
         {
-            return Verdict::Blocked((until - now).as_millis().div_ceil(1000).max(1) as u64);
+            return AttemptVerdict::Blocked((until - now).as_millis().div_ceil(1000).max(1) as u64);
         }
         if sources.len() >= MAX_SOURCES && !sources.contains_key(&source) {
             self.make_room(&mut sources, now);
         }
-        let row =
-            sources.entry(source).or_insert(Source { failures: 0, window_start: now, blocked_until: None });
+        let row = sources.entry(source).or_insert(AttemptWindow {
+            failures: 0,
+            window_start: now,
+            blocked_until: None,
+        });
         if now.duration_since(row.window_start) > self.limit.window {
-            *row = Source { failures: 0, window_start: now, blocked_until: None };
+            *row = AttemptWindow { failures: 0, window_start: now, blocked_until: None };
         }
         row.failures = row.failures.saturating_add(1);
         let armed = row.failures >= self.limit.max_failures;
         row.blocked_until = armed.then(|| now + self.limit.block);
-        Verdict::Refused { armed }
+        AttemptVerdict::Refused { armed }
     }
 
     /// Forgets the failures of `source`.
@@ -91,12 +94,12 @@ impl Limiter {
         sources.retain(|_, row| self.matters(row, now));
     }
 
-    fn matters(&self, row: &Source, now: Instant) -> bool {
+    fn matters(&self, row: &AttemptWindow, now: Instant) -> bool {
         row.blocked_until.is_some_and(|until| until > now)
             || now.duration_since(row.window_start) <= self.limit.window
     }
 
-    fn make_room(&self, sources: &mut HashMap<IpAddr, Source>, now: Instant) {
+    fn make_room(&self, sources: &mut HashMap<IpAddr, AttemptWindow>, now: Instant) {
         sources.retain(|_, row| self.matters(row, now));
         if sources.len() >= MAX_SOURCES {
             let oldest = sources.iter().min_by_key(|(_, row)| row.window_start).map(|(source, _)| *source);
@@ -121,14 +124,17 @@ mod tests {
     fn the_failure_that_arms_a_block_is_still_refused() {
         let (limiter, source, start) = (limiter(), IpAddr::from([1, 2, 3, 4]), Instant::now());
         let at = |ms: u64| limiter.failed(source, start + Duration::from_millis(ms));
-        assert_eq!([at(0), at(1)], [Verdict::Refused { armed: false }; 2]);
-        assert_eq!(at(2), Verdict::Refused { armed: true });
-        assert_eq!(at(3), Verdict::Blocked(10));
-        assert_eq!(at(9_502), Verdict::Blocked(1));
+        assert_eq!([at(0), at(1)], [AttemptVerdict::Refused { armed: false }; 2]);
+        assert_eq!(at(2), AttemptVerdict::Refused { armed: true });
+        assert_eq!(at(3), AttemptVerdict::Blocked(10));
+        assert_eq!(at(9_502), AttemptVerdict::Blocked(1));
         // The count outlives a block that is shorter than the window.
-        assert_eq!(at(10_003), Verdict::Refused { armed: true });
-        assert_eq!(at(70_000), Verdict::Refused { armed: false });
-        assert_eq!(limiter.failed(IpAddr::from([4, 3, 2, 1]), start), Verdict::Refused { armed: false });
+        assert_eq!(at(10_003), AttemptVerdict::Refused { armed: true });
+        assert_eq!(at(70_000), AttemptVerdict::Refused { armed: false });
+        assert_eq!(
+            limiter.failed(IpAddr::from([4, 3, 2, 1]), start),
+            AttemptVerdict::Refused { armed: false }
+        );
     }
 
     #[test]
@@ -139,7 +145,7 @@ mod tests {
             limiter.failed(source, now);
         }
         limiter.succeeded(source);
-        assert_eq!(limiter.failed(source, now), Verdict::Refused { armed: false });
+        assert_eq!(limiter.failed(source, now), AttemptVerdict::Refused { armed: false });
         for n in 0..(MAX_SOURCES as u32 + 100) {
             limiter.failed(IpAddr::from(n.to_be_bytes()), now);
         }

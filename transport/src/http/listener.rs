@@ -72,17 +72,17 @@ pub struct Listening {
 }
 
 /// A bound address. Connections to it wait until a server takes it.
-pub struct Bound {
+pub struct BoundListener {
     listener: StdListener,
     tls: Option<TlsAcceptor>,
 }
 
-impl Bound {
+impl BoundListener {
     /// Binds the address of `settings`.
     ///
     /// # Errors
     /// If the address cannot be bound or the TLS files cannot be used.
-    pub fn open(settings: &Http) -> Result<Bound, BootError> {
+    pub fn open(settings: &Http) -> Result<BoundListener, BootError> {
         let address = SocketAddr::new(settings.host, settings.port);
         let cannot = |error: std::io::Error| BootError::new(format!("cannot listen on {address}: {error}"));
         let listener = listen(address).map_err(cannot)?;
@@ -90,7 +90,7 @@ impl Bound {
             Some((cert, key)) => Some(tls::acceptor(cert, key)?),
             None => None,
         };
-        Ok(Bound { listener, tls })
+        Ok(BoundListener { listener, tls })
     }
 }
 
@@ -98,12 +98,12 @@ impl HttpServer {
     /// A server on a bound address.
     pub fn new(
         settings: &Http,
-        bound: Bound,
+        bound: BoundListener,
         listening: Listening,
         service: Arc<Service>,
         engine: Engine,
     ) -> HttpServer {
-        let Bound { listener, tls } = bound;
+        let BoundListener { listener, tls } = bound;
         let loopback_bind = settings.is_loopback();
         let limits = SessionLimits {
             max: settings.max_sessions,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 
-use super::answer::{self, Answer};
+use super::answer::{self, HttpResponse};
 use super::headers::Headers;
 use super::router::{Endpoint, admit, check_source};
 use ptc_observers::metrics::{Exposition, Format, MetricKind};
@@ -17,7 +17,7 @@ pub(super) fn answer(
     authority: Option<&str>,
     method: &Method,
     headers: &Headers<'_>,
-) -> Answer {
+) -> HttpResponse {
     let admitted = if endpoint.loopback_bind {
         check_source(endpoint, authority, headers)
     } else {

@@ -38,4 +38,4 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
-pub use listener::{Bound, HttpServer, Listening};
+pub use listener::{BoundListener, HttpServer, Listening};

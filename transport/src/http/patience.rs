@@ -4,7 +4,7 @@
 //! server work each, without any request that could be refused. So there is a token bucket: each frame of the client
 //! takes one token, answers add some, and the rest is refilled with time.
 
-use super::frames::Frame;
+use super::frames::FrameHead;
 use ptc_host::time::{self, Instant};
 
 /// The capacity: frames that may come at once.
@@ -39,7 +39,7 @@ impl Patience {
     }
 
     /// Takes the tokens for a frame of the client.
-    pub(super) fn received(&mut self, frame: Frame) {
+    pub(super) fn received(&mut self, frame: FrameHead) {
         let is_body = frame.is_data() && frame.length >= LEAST_DATA && !frame.is_padded();
         if !is_body {
             self.left -= 1.0;
@@ -47,7 +47,7 @@ impl Patience {
     }
 
     /// Adds the tokens for a frame of the server.
-    pub(super) fn sent(&mut self, frame: Frame) {
+    pub(super) fn sent(&mut self, frame: FrameHead) {
         if frame.is_headers() {
             self.earn(ANSWER);
         } else if frame.is_data() && frame.length > 0 {
@@ -67,14 +67,14 @@ mod tests {
     use super::super::frames::Frames;
     use super::*;
 
-    fn frame(kind: u8, flags: u8, length: u8) -> Frame {
+    fn frame(kind: u8, flags: u8, length: u8) -> FrameHead {
         let mut found = None;
         Frames::new().walk(&[0, 0, length, kind, flags, 0, 0, 0, 1], |frame| found = Some(frame));
         found.expect("a whole head")
     }
 
     /// How many of these frames a client may send at once.
-    fn allowed(frame: Frame) -> usize {
+    fn allowed(frame: FrameHead) -> usize {
         let mut patience = Patience::new();
         let sent = (0..100_000).take_while(|_| {
             patience.received(frame);

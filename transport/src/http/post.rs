@@ -16,8 +16,8 @@ use ptc_host::time;
 use ptc_mcp::Revision;
 use ptc_mcp::revision::is_modern_header;
 
-use super::answer::{self, Answer, COME_BACK, SESSION_ID};
-use super::auth::Caller;
+use super::answer::{self, COME_BACK, HttpResponse, SESSION_ID};
+use super::auth::HttpCaller;
 use super::body::{Body, NoRoom, Notes, Received, Reception, Unread};
 use super::connection_registry::Phase;
 use super::ended_elsewhere::Ends;
@@ -45,12 +45,12 @@ const AT_ONCE_BYTES: usize = 16 << 10;
 /// Answers a POST of an authenticated caller.
 pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
-    caller: &Caller,
+    caller: &HttpCaller,
     headers: &Headers<'_>,
     said_modern: bool,
     body: RequestBody,
     seen: &mut Seen,
-) -> Answer {
+) -> HttpResponse {
     if !is_json(headers) {
         return answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
     }
@@ -75,7 +75,7 @@ pub(super) async fn answer(
         }
         _ => return Box::pin(post.answer_apart(received, seen)).await,
     };
-    if let Outcome::Ready(answer) = outcome {
+    if let MessageOutcome::Ready(answer) = outcome {
         seen.held = Some(received.into_held());
         return answer;
     }
@@ -84,21 +84,21 @@ pub(super) async fn answer(
     outcome.answer(endpoint, headers, seen).await
 }
 
-impl Outcome {
+impl MessageOutcome {
     /// The answer, once it can be sent.
-    async fn answer(self, endpoint: &Arc<Endpoint>, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
+    async fn answer(self, endpoint: &Arc<Endpoint>, headers: &Headers<'_>, seen: &mut Seen) -> HttpResponse {
         match self {
-            Outcome::Ready(answer) => answer,
-            Outcome::Heard { answer, ends } => {
+            MessageOutcome::Ready(answer) => answer,
+            MessageOutcome::Heard { answer, ends } => {
                 Box::pin(ends.heard()).await;
                 answer
             }
-            Outcome::HandedOn { answer, ends } => {
+            MessageOutcome::HandedOn { answer, ends } => {
                 Box::pin(ends.settled()).await;
                 answer
             }
-            Outcome::Call { call, session } => run(endpoint, *call, session, headers, seen).await,
-            Outcome::Batch { replies, calls } => Box::pin(batch(endpoint, replies, calls)).await,
+            MessageOutcome::Call { call, session } => run(endpoint, *call, session, headers, seen).await,
+            MessageOutcome::Batch { replies, calls } => Box::pin(batch(endpoint, replies, calls)).await,
         }
     }
 }
@@ -120,7 +120,7 @@ async fn received(mut reception: Reception, seen: &mut Seen) -> Result<Received,
 }
 
 /// The answer to a body that could not be read.
-pub(super) fn not_read(endpoint: &Endpoint, unread: Unread) -> Answer {
+pub(super) fn not_read(endpoint: &Endpoint, unread: Unread) -> HttpResponse {
     let no_room = match unread {
         Unread::TooLarge => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
         Unread::TooSlow => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
@@ -137,13 +137,13 @@ pub(super) fn not_read(endpoint: &Endpoint, unread: Unread) -> Answer {
 }
 
 /// The outcome of a body.
-enum Outcome {
+enum MessageOutcome {
     /// The answer.
-    Ready(Answer),
+    Ready(HttpResponse),
     /// The answer waits until the other replicas have processed the same change.
-    Heard { answer: Answer, ends: Ends },
+    Heard { answer: HttpResponse, ends: Ends },
     /// The answer waits until the store has the message for the other replicas.
-    HandedOn { answer: Answer, ends: Ends },
+    HandedOn { answer: HttpResponse, ends: Ends },
     /// A call is to be run.
     Call { call: Box<Call>, session: Option<Arc<Session>> },
     /// Calls of a batch are to be run.
@@ -155,14 +155,14 @@ type Conversation = (Arc<Connection>, Option<Arc<Session>>);
 
 struct Post<'a> {
     endpoint: &'a Arc<Endpoint>,
-    caller: &'a Caller,
+    caller: &'a HttpCaller,
     headers: &'a Headers<'a>,
     said_modern: bool,
 }
 
 impl Post<'_> {
     /// The answer to a long body, which is parsed on a thread of its own.
-    async fn answer_apart(&self, received: Received, seen: &mut Seen) -> Answer {
+    async fn answer_apart(&self, received: Received, seen: &mut Seen) -> HttpResponse {
         let (endpoint, caller, said_modern) = (self.endpoint.clone(), self.caller.clone(), self.said_modern);
         let (all, bytes) = (self.headers.all.clone(), received.bytes().len());
         let mut its = seen.take();
@@ -178,15 +178,15 @@ impl Post<'_> {
 
     /// Reads a body and processes it.
     #[expect(clippy::disallowed_methods, reason = "entry point: Post.outcome")]
-    fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
+    fn outcome(&self, received: &Received, seen: &mut Seen) -> MessageOutcome {
         if received.bytes().is_empty() {
             let body = answer::refused(RpcError::INVALID_REQUEST, "Invalid Request: the body is empty");
-            return Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body));
+            return MessageOutcome::Ready(answer::json(StatusCode::BAD_REQUEST, body));
         }
         match strict::read(received.bytes()) {
             Err(malformed) => {
                 let body = self.endpoint.service.unparsable(Some(self.assumed_revision()), malformed);
-                Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
+                MessageOutcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
             }
             Ok(incoming) => self.dispatch(&incoming, seen),
         }
@@ -201,7 +201,7 @@ impl Post<'_> {
         named.and_then(Revision::from_name).unwrap_or(Revision::HTTP_DEFAULT)
     }
 
-    fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut Seen) -> Outcome {
+    fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut Seen) -> MessageOutcome {
         match incoming {
             Incoming::Single(message) => match self.era_of(message) {
                 Era::Modern => self.modern(message, seen),
@@ -251,30 +251,30 @@ impl Post<'_> {
         service.handle(MessageContext { connection, era, origin }, message)
     }
 
-    fn invalid(&self, message: Option<&StrictMessage<'_>>) -> Outcome {
+    fn invalid(&self, message: Option<&StrictMessage<'_>>) -> MessageOutcome {
         let id = message.and_then(StrictMessage::answer_id);
         let answers = Answers::from_id(id, Some(self.assumed_revision()));
         let body = reply::error(answers, &RpcError::invalid_request());
-        Outcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
+        MessageOutcome::Ready(answer::json(StatusCode::BAD_REQUEST, body))
     }
 
-    fn refused(&self, status: StatusCode, message: &StrictMessage<'_>, error: &RpcError) -> Answer {
+    fn refused(&self, status: StatusCode, message: &StrictMessage<'_>, error: &RpcError) -> HttpResponse {
         let answers = Answers::from_id(message.answer_id(), Some(self.assumed_revision()));
         answer::json(status, reply::error(answers, error))
     }
 
     /// The refusal by a server that is about to stop.
-    fn draining(&self, message: &StrictMessage<'_>) -> Option<Outcome> {
+    fn draining(&self, message: &StrictMessage<'_>) -> Option<MessageOutcome> {
         let refusal = || {
             let error = RpcError::new(RpcError::REFUSED, "server draining");
             let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
-            Outcome::Ready(answer::retry_after(answer, COME_BACK))
+            MessageOutcome::Ready(answer::retry_after(answer, COME_BACK))
         };
         self.endpoint.service.is_draining().then(refusal)
     }
 
     /// A message that states its own revision: no session, no state.
-    fn modern(&self, message: &StrictMessage<'_>, seen: &Seen) -> Outcome {
+    fn modern(&self, message: &StrictMessage<'_>, seen: &Seen) -> MessageOutcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
         }
@@ -283,10 +283,10 @@ impl Post<'_> {
         }
         if message.id == IdMember::Absent {
             // No notification has a meaning here: a client cancels by closing the connection.
-            return Outcome::Ready(answer::empty(StatusCode::ACCEPTED));
+            return MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED));
         }
         if let Err(error) = headers::check(self.headers, message) {
-            return Outcome::Ready(self.refused(StatusCode::BAD_REQUEST, message, &error));
+            return MessageOutcome::Ready(self.refused(StatusCode::BAD_REQUEST, message, &error));
         }
         match self.handle(&self.caller.modern, message, Era::Modern, seen) {
             Handled::Reply(reply) if reply.disposition == Disposition::Busy => {
@@ -296,33 +296,33 @@ impl Post<'_> {
                 });
                 let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {text}"));
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
-                Outcome::Ready(answer::retry_after(answer, COME_BACK))
+                MessageOutcome::Ready(answer::retry_after(answer, COME_BACK))
             }
-            Handled::Reply(reply) => Outcome::Ready(answer::of_reply(reply)),
-            Handled::Call(call) => Outcome::Call { call, session: None },
-            Handled::Silent | Handled::Exit => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
+            Handled::Reply(reply) => MessageOutcome::Ready(answer::of_reply(reply)),
+            Handled::Call(call) => MessageOutcome::Call { call, session: None },
+            Handled::Silent | Handled::Exit => MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED)),
         }
     }
 
     /// A message of a conversation that began, or begins now, with `initialize`.
-    fn handshake(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> Outcome {
+    fn handshake(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> MessageOutcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
         }
         let method = message.method.as_ref().map(Option::as_deref);
         if method == Some(Some("initialize")) && message.id != IdMember::Absent {
-            return Outcome::Ready(self.initialize(message, seen));
+            return MessageOutcome::Ready(self.initialize(message, seen));
         }
         if method.is_none() && !(message.is_response() && message.id != IdMember::Absent) {
             return self.invalid(Some(message));
         }
         let (connection, session) = match self.conversation(message, seen) {
             Ok(found) => found,
-            Err(answer) => return Outcome::Ready(*answer),
+            Err(answer) => return MessageOutcome::Ready(*answer),
         };
         match self.handle(&connection, message, Era::Handshake, seen) {
             Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
-                Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
+                MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
             Handled::Reply(reply) => {
                 if let Some(reached) = &reply.reached {
@@ -330,8 +330,8 @@ impl Post<'_> {
                 }
                 let answer = answer::of_reply(reply);
                 match self.told_elsewhere(method.flatten(), session.is_some()) {
-                    Some(ends) => Outcome::Heard { answer, ends },
-                    None => Outcome::Ready(answer),
+                    Some(ends) => MessageOutcome::Heard { answer, ends },
+                    None => MessageOutcome::Ready(answer),
                 }
             }
             Handled::Silent => {
@@ -340,16 +340,16 @@ impl Post<'_> {
                 let is_handed_on =
                     message.is_response() || method.flatten() == Some("notifications/cancelled");
                 match self.endpoint.sessions.ends().filter(|ends| is_handed_on && ends.is_telling()) {
-                    Some(ends) => Outcome::HandedOn { answer, ends: ends.clone() },
-                    None => Outcome::Ready(answer),
+                    Some(ends) => MessageOutcome::HandedOn { answer, ends: ends.clone() },
+                    None => MessageOutcome::Ready(answer),
                 }
             }
-            Handled::Call(call) => Outcome::Call { call, session },
+            Handled::Call(call) => MessageOutcome::Call { call, session },
             Handled::Exit => {
                 if let Some(session) = session {
                     self.endpoint.sessions.close(&session, "exit");
                 }
-                Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
+                MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
         }
     }
@@ -360,7 +360,7 @@ impl Post<'_> {
         self.endpoint.sessions.ends().filter(|ends| settles && ends.is_shared()).cloned()
     }
 
-    fn initialize(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> Answer {
+    fn initialize(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> HttpResponse {
         if self.session_id().is_some() {
             return answer::text(StatusCode::BAD_REQUEST, "initialize must not include MCP-Session-Id");
         }
@@ -418,7 +418,7 @@ impl Post<'_> {
         &self,
         message: &StrictMessage<'_>,
         seen: &mut Seen,
-    ) -> Result<Conversation, Box<Answer>> {
+    ) -> Result<Conversation, Box<HttpResponse>> {
         let bad_version = || Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"));
         let version = self.headers.protocol_version.single().map_err(|()| bad_version());
         match self.endpoint.named_session(self.headers, &self.caller.principal) {
@@ -451,12 +451,12 @@ impl Post<'_> {
     }
 
     /// The refusal of a request for which no session can begin.
-    fn no_session(&self, message: &StrictMessage<'_>, refusal: NoSession) -> Answer {
+    fn no_session(&self, message: &StrictMessage<'_>, refusal: NoSession) -> HttpResponse {
         let (status, error) = self.endpoint.no_session(refusal);
         answer::retry_after(self.refused(status, message, &error), COME_BACK)
     }
 
-    fn batch(&self, messages: &[Option<StrictMessage<'_>>], seen: &mut Seen) -> Outcome {
+    fn batch(&self, messages: &[Option<StrictMessage<'_>>], seen: &mut Seen) -> MessageOutcome {
         let first = messages.iter().flatten().next();
         if let Some(refusal) = first.and_then(|message| self.draining(message)) {
             return refusal;
@@ -467,7 +467,7 @@ impl Post<'_> {
         }
         let (connection, session) = match self.conversation(first, seen) {
             Ok(found) => found,
-            Err(answer) => return Outcome::Ready(*answer),
+            Err(answer) => return MessageOutcome::Ready(*answer),
         };
         let revision = connection.revision().unwrap_or(Revision::HTTP_DEFAULT);
         if !revision.allows_batches() {
@@ -496,7 +496,7 @@ impl Post<'_> {
                 }
             }
         }
-        Outcome::Batch { replies, calls }
+        MessageOutcome::Batch { replies, calls }
     }
 }
 
@@ -510,7 +510,7 @@ fn begins(message: &StrictMessage<'_>) -> bool {
 }
 
 /// The answer to a call that has ended. A call that its client has cancelled itself gets a plain 202.
-fn answered(finished: Finished) -> Answer {
+fn answered(finished: Finished) -> HttpResponse {
     match finished.into_reply() {
         Some(body) => answer::json(StatusCode::OK, body),
         None => answer::empty(StatusCode::ACCEPTED),
@@ -525,7 +525,7 @@ async fn run(
     session: Option<Arc<Session>>,
     headers: &Headers<'_>,
     seen: &mut Seen,
-) -> Answer {
+) -> HttpResponse {
     if call.is_subscription() {
         return listen(endpoint, call, headers, seen);
     }
@@ -558,7 +558,7 @@ fn stream(
     call: impl Future<Output = Finished> + 'static,
     notes: Notes,
     seen: &mut Seen,
-) -> Answer {
+) -> HttpResponse {
     let busy = seen.busy.take();
     let call = call.map(move |finished| {
         drop(busy);
@@ -568,7 +568,7 @@ fn stream(
 }
 
 /// Opens a notification channel; it lasts until its client disconnects or the server stops.
-fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
+fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Seen) -> HttpResponse {
     if !accepts(headers, "text/event-stream") {
         return answer::text(
             StatusCode::NOT_ACCEPTABLE,
@@ -629,7 +629,7 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> Answer {
+async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> HttpResponse {
     let calls = calls.into_iter().map(Call::without_notifications);
     let running = calls.map(|call| finish(endpoint.clone(), call, |_| {}));
     replies

@@ -16,14 +16,14 @@ use ptc_mcp::RpcError;
 use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 
-use super::answer::{self, Answer, REQUEST_ID};
-use super::auth::{Authenticator, Caller};
-use super::body::{Bodies, BodyInProgress, Held};
-use super::connection::{Asked, InProgress};
+use super::answer::{self, HttpResponse, REQUEST_ID};
+use super::auth::{Authenticator, HttpCaller};
+use super::body::{Bodies, BodyInProgress, BodyReservation};
+use super::connection::{InProgress, ReceivedRequest};
 use super::connection_registry::{Busy, ConnectionRegistry};
 use super::counts::Counts;
 use super::headers::Headers;
-use super::limiter::{Limiter, Verdict};
+use super::limiter::{AttemptVerdict, Limiter};
 use super::origin::{OriginRule, is_loopback_authority};
 use super::post;
 use super::sessions::{NoSession, Session, Sessions};
@@ -129,7 +129,7 @@ pub(super) struct Seen {
     /// after its head takes it over.
     pub(super) busy: Option<Busy>,
     /// The account of the request's body, once that has been read.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<BodyReservation>,
 }
 
 impl Seen {
@@ -152,8 +152,8 @@ pub(super) enum Unnamed {
 }
 
 /// Answers one request.
-pub(super) async fn route(asked: Asked) -> Response<BodyInProgress> {
-    let Asked { request, peer, busy, in_progress } = asked;
+pub(super) async fn route(asked: ReceivedRequest) -> Response<BodyInProgress> {
+    let ReceivedRequest { request, peer, busy, in_progress } = asked;
     let (parts, body) = request.into_parts();
     let started = time::now();
     let headers = Headers::of(&parts.headers);
@@ -180,7 +180,7 @@ async fn other(
     headers: &Headers<'_>,
     body: Incoming,
     seen: &mut Seen,
-) -> Answer {
+) -> HttpResponse {
     let (method, uri, path) = (&parts.method, &parts.uri, parts.uri.path());
     let authority = authority(parts);
     if endpoint.metrics_path.as_deref() == Some(path) {
@@ -217,7 +217,7 @@ struct Exchange {
 
 impl Exchange {
     /// Adds the common headers to an answer, and reports it.
-    fn end(self, mut answer: Answer) -> Response<BodyInProgress> {
+    fn end(self, mut answer: HttpResponse) -> Response<BodyInProgress> {
         let Exchange { in_progress, peer, parts, started, seen } = self;
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
@@ -274,7 +274,7 @@ async fn mcp(
     headers: &Headers<'_>,
     body: Incoming,
     seen: &mut Seen,
-) -> Answer {
+) -> HttpResponse {
     let caller = match admit(endpoint, peer, authority(parts), headers) {
         Ok(caller) => caller,
         Err(answer) => return *answer,
@@ -304,7 +304,7 @@ pub(super) fn admit<'e>(
     peer: IpAddr,
     authority: Option<&str>,
     headers: &Headers<'_>,
-) -> Result<&'e Caller, Box<Answer>> {
+) -> Result<&'e HttpCaller, Box<HttpResponse>> {
     check_source(endpoint, authority, headers)?;
     authenticate(endpoint, peer, headers)
 }
@@ -314,7 +314,7 @@ pub(super) fn check_source(
     endpoint: &Endpoint,
     authority: Option<&str>,
     headers: &Headers<'_>,
-) -> Result<(), Box<Answer>> {
+) -> Result<(), Box<HttpResponse>> {
     let forbidden = || Err(Box::new(answer::text(StatusCode::FORBIDDEN, "forbidden")));
     if endpoint.loopback_bind && !has_own_host(endpoint, authority, headers) {
         endpoint.counts.host_rejected(&endpoint.instance);
@@ -337,7 +337,7 @@ fn authenticate<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
     headers: &Headers<'_>,
-) -> Result<&'e Caller, Box<Answer>> {
+) -> Result<&'e HttpCaller, Box<HttpResponse>> {
     let why = match endpoint.authenticator.caller(headers) {
         Ok(caller) => {
             if let Some(limiter) = &endpoint.limiter {
@@ -350,10 +350,10 @@ fn authenticate<'e>(
     endpoint.counts.auth_failure(&endpoint.instance, why);
     let Some(limiter) = &endpoint.limiter else { return Err(Box::new(answer::unauthorized(why))) };
     match limiter.failed(peer, time::now()) {
-        Verdict::Blocked(seconds) => {
+        AttemptVerdict::Blocked(seconds) => {
             Err(Box::new(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds)))
         }
-        Verdict::Refused { armed } => {
+        AttemptVerdict::Refused { armed } => {
             if armed {
                 endpoint.counts.rate_limited(&endpoint.instance, peer, limiter.block());
                 warn!(
@@ -373,7 +373,7 @@ async fn delete(
     principal: &Principal,
     headers: &Headers<'_>,
     seen: &mut Seen,
-) -> Answer {
+) -> HttpResponse {
     match endpoint.named_session(headers, principal) {
         Ok(session) => {
             seen.session = Some(session.clone());

@@ -32,7 +32,7 @@ pub(super) struct SealedIds(Seals);
 
 /// The content of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct IdContent {
     /// The revision negotiated.
     pub(super) revision: Revision,
     /// The facts about the client.
@@ -72,7 +72,7 @@ impl SealedIds {
     }
 
     /// The content of an id of ours that belongs to `principal`; `None` for every other id.
-    pub(super) fn open(&self, id: &str, principal: &Principal) -> Option<Told> {
+    pub(super) fn open(&self, id: &str, principal: &Principal) -> Option<IdContent> {
         let sealed = id.strip_prefix(PREFIX).filter(|_| id.len() <= MAX)?;
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let told = self.0.open(&sealed, PLACE).ok()?;
@@ -96,7 +96,7 @@ impl SealedIds {
         // If this clock is behind the clock of the other replica, the age is zero.
         let age = now().saturating_sub(u64::from_be_bytes(began.try_into().ok()?));
         let client = ClientFacts { known, elicitation: Elicitation::of_bits(head[1]) };
-        Some(Told { revision, client, age: Duration::from_secs(age) })
+        Some(IdContent { revision, client, age: Duration::from_secs(age) })
     }
 }
 

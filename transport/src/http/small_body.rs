@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use hyper::body::{Body as _, Incoming};
 
-use super::answer::{self, Answer};
+use super::answer::{self, HttpResponse};
 use super::body::{Received, Reception};
 use super::headers::Headers;
 use super::post::{is_json, not_read};
@@ -25,7 +25,7 @@ pub(super) fn begin(
     principal: &Principal,
     headers: &Headers<'_>,
     body: Incoming,
-) -> Result<Reception, Box<Answer>> {
+) -> Result<Reception, Box<HttpResponse>> {
     if !is_json(headers) {
         return Err(Box::new(answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type")));
     }
@@ -39,7 +39,10 @@ pub(super) fn begin(
 ///
 /// # Errors
 /// A refusal.
-pub(super) async fn rest(endpoint: &Arc<Endpoint>, reception: Reception) -> Result<Received, Box<Answer>> {
+pub(super) async fn rest(
+    endpoint: &Arc<Endpoint>,
+    reception: Reception,
+) -> Result<Received, Box<HttpResponse>> {
     let received = reception.rest().await.map_err(|unread| Box::new(not_read(endpoint, unread)))?;
     match received.bytes().len() {
         0..=MAX_BYTES => Ok(received),
@@ -47,6 +50,6 @@ pub(super) async fn rest(endpoint: &Arc<Endpoint>, reception: Reception) -> Resu
     }
 }
 
-fn too_large() -> Answer {
+fn too_large() -> HttpResponse {
     answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large")
 }

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::router::Endpoint;
-use super::{Bound, HttpServer, Listening};
+use super::{BoundListener, HttpServer, Listening};
 use ptc_protocol::SessionNeed;
 use ptc_protocol::settings::{Http, NamedToken, RateLimit};
 use ptc_protocol::testing::{Strings, mock_service};
@@ -80,8 +80,13 @@ impl Server {
             telemetry: Arc::default(),
             sites: Vec::new(),
         };
-        let server =
-            HttpServer::new(settings, Bound::open(settings).unwrap(), listening, Arc::new(service), engine);
+        let server = HttpServer::new(
+            settings,
+            BoundListener::open(settings).unwrap(),
+            listening,
+            Arc::new(service),
+            engine,
+        );
         let address = server.address().unwrap();
         let endpoint = server.endpoint.clone();
         let stop = Arc::new(Notify::new());
@@ -904,7 +909,7 @@ async fn https_with_both_protocols() {
 #[tokio::test]
 async fn tls_files_that_cannot_be_used_are_named() {
     let tls = Some(("/nowhere/cert.pem".into(), "/nowhere/key.pem".into()));
-    let Err(error) = Bound::open(&Http { tls, ..settings() }) else {
+    let Err(error) = BoundListener::open(&Http { tls, ..settings() }) else {
         panic!("bound without a certificate");
     };
     assert!(error.to_string().starts_with("--http-tls-cert /nowhere/cert.pem: "), "{error}");
@@ -1066,8 +1071,13 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
         telemetry: Arc::default(),
         sites: Vec::new(),
     };
-    let server =
-        HttpServer::new(&settings(), Bound::open(&settings()).unwrap(), listening, Arc::new(service), engine);
+    let server = HttpServer::new(
+        &settings(),
+        BoundListener::open(&settings()).unwrap(),
+        listening,
+        Arc::new(service),
+        engine,
+    );
     let address = server.address().unwrap();
     // No connection is accepted; one beyond the backlog would wait for longer than this test.
     let mut waiting = Vec::new();

@@ -8,9 +8,9 @@ use hyper::body::Incoming;
 use ptc_host::time;
 use ptc_mcp::json::json;
 
-use super::answer::{self, Answer};
+use super::answer::{self, HttpResponse};
 use super::headers::Headers;
-use super::limiter::Verdict;
+use super::limiter::AttemptVerdict;
 use super::router::{Endpoint, check_source};
 use super::small_body;
 use ptc_runs::webhook::{ANSWERS, HEADER, Taken};
@@ -35,7 +35,7 @@ pub(super) async fn answer(
     path: &str,
     headers: &Headers<'_>,
     body: Incoming,
-) -> Answer {
+) -> HttpResponse {
     let sources = &endpoint.telemetry.sources;
     let (Some(webhook), Some(runs), Some((run_id, question))) =
         (sources.webhook.clone(), sources.runs.clone(), named(path))
@@ -66,7 +66,7 @@ pub(super) async fn answer(
     answered(endpoint, peer, taken)
 }
 
-fn answered(endpoint: &Endpoint, peer: IpAddr, taken: Taken) -> Answer {
+fn answered(endpoint: &Endpoint, peer: IpAddr, taken: Taken) -> HttpResponse {
     let (status, outcome, detail) = match taken {
         Taken::Counted => (StatusCode::OK, "counted", None),
         Taken::AlreadyAnswered => (StatusCode::CONFLICT, "already_answered", None),
@@ -83,7 +83,7 @@ fn answered(endpoint: &Endpoint, peer: IpAddr, taken: Taken) -> Answer {
         Taken::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "state_unavailable", None),
         Taken::NotTrusted(why) => {
             let blocked = endpoint.limiter.as_ref().map(|limiter| limiter.failed(peer, time::now()));
-            if let Some(Verdict::Blocked(seconds)) = blocked {
+            if let Some(AttemptVerdict::Blocked(seconds)) = blocked {
                 return answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds);
             }
             (StatusCode::UNAUTHORIZED, "not_trusted", Some(why.to_owned()))

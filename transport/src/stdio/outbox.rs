@@ -14,17 +14,17 @@ const KEEP: usize = 64 << 10;
 
 /// Lines waiting to be written. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Outbox(Arc<Mutex<Waiting>>);
+pub(super) struct Outbox(Arc<Mutex<OutboxState>>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct OutboxState {
     bytes: Vec<u8>,
     written: usize,
     unflushed: bool,
     writer: Option<Waker>,
 }
 
-impl Waiting {
+impl OutboxState {
     /// Drops the written bytes once they are most of the buffer: a slow reader that never lets the outbox run empty
     /// must not make it grow. Moves each byte less than once on average.
     fn forget_written(&mut self) {
@@ -107,7 +107,7 @@ impl Outbox {
         Poll::Ready(Ok(()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.0.lock()
     }
 }

@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-type Reader = Box<dyn AsyncRead + Unpin + Send>;
-type Writer = Box<dyn AsyncWrite + Unpin + Send>;
+type BoxedReader = Box<dyn AsyncRead + Unpin + Send>;
+type BoxedWriter = Box<dyn AsyncWrite + Unpin + Send>;
 
 /// Standard input and output of the process. Needs a tokio runtime with I/O.
 pub fn standard_streams() -> (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>) {
@@ -23,15 +23,17 @@ pub fn standard_streams() -> (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWr
     let reader = own(io::stdin().as_fd().try_clone_to_owned(), stderr)
         .and_then(|(fd, kind)| match kind {
             Stream::Pipe => {
-                pipe::Receiver::from_file(File::from(fd)).ok().map(|pipe| Box::new(pipe) as Reader)
+                pipe::Receiver::from_file(File::from(fd)).ok().map(|pipe| Box::new(pipe) as BoxedReader)
             }
-            Stream::Socket => socket(fd).map(|socket| Box::new(socket) as Reader),
+            Stream::Socket => socket(fd).map(|socket| Box::new(socket) as BoxedReader),
         })
         .unwrap_or_else(|| Box::new(tokio::io::stdin()));
     let writer = own(io::stdout().as_fd().try_clone_to_owned(), stderr)
         .and_then(|(fd, kind)| match kind {
-            Stream::Pipe => pipe::Sender::from_file(File::from(fd)).ok().map(|pipe| Box::new(pipe) as Writer),
-            Stream::Socket => socket(fd).map(|socket| Box::new(socket) as Writer),
+            Stream::Pipe => {
+                pipe::Sender::from_file(File::from(fd)).ok().map(|pipe| Box::new(pipe) as BoxedWriter)
+            }
+            Stream::Socket => socket(fd).map(|socket| Box::new(socket) as BoxedWriter),
         })
         .unwrap_or_else(|| Box::new(tokio::io::stdout()));
     (reader, writer)

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::inbound::{Inbound, InboundReply};
 use crate::upstream::asking::CANCELLED;
-use crate::upstream::{QuestionSink, Elicitation, SamplingFault, SamplingRequest};
+use crate::upstream::{Elicitation, QuestionSink, SamplingFault, SamplingRequest};
 use ptc_base::visible::visible;
 
 /// Most questions that are open on one stream; a server that asks more has these refused.

@@ -17,7 +17,7 @@ use super::protocol::{self, TASKS};
 use super::roots::{ClientRoots, Roots};
 use crate::config::{Offered, UpstreamConfig};
 use crate::upstream::connections::OpenFor;
-use crate::upstream::{QuestionSink, Caller, SaidMessage, UpstreamEvent, Visits};
+use crate::upstream::{Caller, QuestionSink, SaidMessage, UpstreamEvent, Visits};
 use ptc_base::time::{self, Instant};
 use ptc_base::visible::without_controls;
 use ptc_engine::audience::{Audience, UpstreamMessage};

@@ -16,7 +16,7 @@ use ptc_host::sign_in::{Site, client_document, document_address, redirect_addres
 use ptc_host::visible::visible_line;
 use tracing::warn;
 
-use super::answer::{self, Answer};
+use super::answer::{self, HttpResponse};
 use super::headers::Headers;
 use super::router::{Endpoint, Seen, admit, check_source};
 use crate::closing_page::ClosingPage;
@@ -67,7 +67,7 @@ pub(super) async fn answer(
     uri: &Uri,
     headers: &Headers<'_>,
     seen: &mut Seen,
-) -> Option<Answer> {
+) -> Option<HttpResponse> {
     let page = endpoint.sign_in.as_ref()?;
     let answer = match (uri.path(), method) {
         (START, &Method::GET | &Method::HEAD) => answer::page(page::PAGE.page()),
@@ -103,7 +103,7 @@ pub(super) async fn answer(
 }
 
 /// Creates the pending sign-in of this principal, and returns the link to the upstream's sign-in.
-async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> Answer {
+async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> HttpResponse {
     let Ok(browser) = BrowserKey::random() else {
         return answer::text(StatusCode::SERVICE_UNAVAILABLE, "the system gives no random bytes");
     };
@@ -135,7 +135,7 @@ async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> An
 }
 
 /// Handles the browser's return.
-async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: String) -> Answer {
+async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: String) -> HttpResponse {
     let shown = match Callback::read("GET", &format!("{CALLBACK}?{query}"), CALLBACK) {
         Ok(callback) => page.complete(&callback, &browser).await,
         Err(_) => ClosingPage::Unknown,

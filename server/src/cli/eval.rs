@@ -50,7 +50,7 @@ pub struct EvalArgs {
 
 /// One line of input with `--jsonl`.
 #[derive(serde::Deserialize)]
-struct Request<'a> {
+struct JsonlRequest<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     program: String,
@@ -184,7 +184,7 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
             Ok(_) => {}
             Err(error) => return report::fault(&format!("cannot read standard input: {error}")),
         }
-        let written = match serde_json::from_slice::<Request<'_>>(&line) {
+        let written = match serde_json::from_slice::<JsonlRequest<'_>>(&line) {
             Ok(request) => {
                 let mut eval = template.clone();
                 eval.program = request.program.into();

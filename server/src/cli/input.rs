@@ -38,7 +38,7 @@ pub(super) fn program(path: Option<&Path>) -> Result<String, String> {
 
 /// The result of a read.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(super) enum InputLine {
     /// A line, or with an editor all lines of a form, without the final newline.
     Text(String),
     /// Ctrl-C at the prompt: the typed text is discarded.
@@ -49,14 +49,14 @@ pub(super) enum Line {
     Failed(String),
 }
 
-impl From<rustyline::Result<String>> for Line {
+impl From<rustyline::Result<String>> for InputLine {
     /// The result of an editor.
-    fn from(read: rustyline::Result<String>) -> Line {
+    fn from(read: rustyline::Result<String>) -> InputLine {
         match read {
-            Ok(text) => Line::Text(text),
-            Err(ReadlineError::Interrupted) => Line::Interrupted,
-            Err(ReadlineError::Eof) => Line::End,
-            Err(error) => Line::Failed(format!("cannot read from the terminal: {error}")),
+            Ok(text) => InputLine::Text(text),
+            Err(ReadlineError::Interrupted) => InputLine::Interrupted,
+            Err(ReadlineError::Eof) => InputLine::End,
+            Err(error) => InputLine::Failed(format!("cannot read from the terminal: {error}")),
         }
     }
 }
@@ -64,7 +64,7 @@ impl From<rustyline::Result<String>> for Line {
 /// The reading thread.
 pub(super) struct Input {
     ask: mpsc::Sender<()>,
-    answers: answers::Receiver<Line>,
+    answers: answers::Receiver<InputLine>,
 }
 
 impl Input {
@@ -82,18 +82,18 @@ impl Input {
     /// If the operating system refuses a thread.
     pub(super) fn terminal<E: 'static>(
         open: impl FnOnce() -> rustyline::Result<E> + Send + 'static,
-        line: fn(&mut E) -> Line,
+        line: fn(&mut E) -> InputLine,
     ) -> io::Result<Input> {
         Input::spawn(move || {
             let mut editor = open();
             move || match &mut editor {
                 Ok(editor) => line(editor),
-                Err(error) => Line::Failed(format!("cannot use the terminal: {error}")),
+                Err(error) => InputLine::Failed(format!("cannot use the terminal: {error}")),
             }
         })
     }
 
-    fn spawn<R: FnMut() -> Line>(open: impl FnOnce() -> R + Send + 'static) -> io::Result<Input> {
+    fn spawn<R: FnMut() -> InputLine>(open: impl FnOnce() -> R + Send + 'static) -> io::Result<Input> {
         let (ask, asked) = mpsc::channel();
         let (answer, answers) = answers::channel(1);
         std::thread::Builder::new().name("ptc-input".to_owned()).spawn(move || {
@@ -104,18 +104,18 @@ impl Input {
     }
 
     /// The next line. Dropping the future loses the line that it would have returned.
-    pub(super) async fn line(&mut self) -> Line {
+    pub(super) async fn line(&mut self) -> InputLine {
         if self.ask.send(()).is_err() {
-            return Line::End;
+            return InputLine::End;
         }
-        self.answers.recv().await.unwrap_or(Line::End)
+        self.answers.recv().await.unwrap_or(InputLine::End)
     }
 
     /// The next line, for a loop that also ends with Ctrl-C or when its output is closed.
     ///
     /// # Errors
     /// The exit code of such an end.
-    pub(super) async fn next(&mut self) -> Result<Line, ExitCode> {
+    pub(super) async fn next(&mut self) -> Result<InputLine, ExitCode> {
         let line = tokio::select! {
             line = self.line() => line,
             Ok(()) = tokio::signal::ctrl_c() => return Err(ExitCode::from(INTERRUPTED)),
@@ -125,15 +125,15 @@ impl Input {
 }
 
 #[expect(clippy::disallowed_methods, reason = "entry point: plain_line()")]
-fn plain_line() -> Line {
+fn plain_line() -> InputLine {
     let mut line = String::new();
     match io::stdin().lock().read_line(&mut line) {
-        Ok(0) => Line::End,
+        Ok(0) => InputLine::End,
         Ok(_) => {
             line.truncate(line.trim_end_matches(['\r', '\n']).len());
-            Line::Text(line)
+            InputLine::Text(line)
         }
-        Err(error) => Line::Failed(format!("cannot read standard input: {error}")),
+        Err(error) => InputLine::Failed(format!("cannot read standard input: {error}")),
     }
 }
 
@@ -144,13 +144,14 @@ mod tests {
     #[tokio::test]
     async fn lines_are_read_when_they_are_asked_for() {
         let open = || Ok(["a", "b"].map(str::to_owned).to_vec());
-        let line = |left: &mut Vec<String>| Line::from(left.pop().ok_or(ReadlineError::Eof));
+        let line = |left: &mut Vec<String>| InputLine::from(left.pop().ok_or(ReadlineError::Eof));
         let mut input = Input::terminal(open, line).unwrap();
         let shown = format!("{:?} {:?} {:?}", input.line().await, input.line().await, input.line().await);
         assert_eq!(shown, "Text(\"b\") Text(\"a\") End");
-        let mut broken = Input::terminal::<()>(|| Err(ReadlineError::Interrupted), |()| Line::End).unwrap();
+        let mut broken =
+            Input::terminal::<()>(|| Err(ReadlineError::Interrupted), |()| InputLine::End).unwrap();
         assert!(
-            matches!(broken.line().await, Line::Failed(why) if why.starts_with("cannot use the terminal: "))
+            matches!(broken.line().await, InputLine::Failed(why) if why.starts_with("cannot use the terminal: "))
         );
     }
 }

@@ -49,11 +49,11 @@ use ptc_tools::extensions::Extensions;
 #[command(name = "ptc", version = ptc_protocol::identity::VERSION)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum Command {
+enum CliCommand {
     /// Serve MCP on standard input and output, or on HTTP with --http
     Start(start::StartArgs),
     /// Evaluate a program from the command line, a file, standard input or JSON Lines
@@ -128,29 +128,29 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         return output::conclude(report::fault(&contradiction));
     }
     output::conclude(match cli.command {
-        Command::Start(args) => start::run(&args, extensions),
-        Command::Eval(args) => eval::run(args),
-        Command::Repl(args) => repl::run(args),
-        Command::Agent(args) => agent::run(*args),
-        Command::Tools(args) => tools::run(args),
-        Command::Call(args) => call::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Login(args) => sign_in::login::run(&args),
-        Command::Logout(args) => sign_in::logout::run(&args),
-        Command::Auth(args) => sign_in::auth::run(&args),
-        Command::State(args) => store::run(&args),
-        Command::Runs(args) => runs::run(&args),
-        Command::Import(args) => setup::import::run(args),
-        Command::Init(args) => setup::init::run(args),
-        Command::Add(args) => setup::add::run(args),
-        Command::Remove(args) => setup::remove::run(args),
-        Command::Health(args) => health::run(&args),
-        Command::Demo => demo::run(),
-        Command::DemoUpstream(args) => demo::run_upstream(&args),
-        Command::Completions(args) => completions::run(&args, Cli::command()),
-        Command::Man(args) => man::run(&args, Cli::command()),
-        Command::Version => version::run(),
+        CliCommand::Start(args) => start::run(&args, extensions),
+        CliCommand::Eval(args) => eval::run(args),
+        CliCommand::Repl(args) => repl::run(args),
+        CliCommand::Agent(args) => agent::run(*args),
+        CliCommand::Tools(args) => tools::run(args),
+        CliCommand::Call(args) => call::run(args),
+        CliCommand::Check(args) => check::run(args),
+        CliCommand::Doctor(args) => doctor::run(&args),
+        CliCommand::Login(args) => sign_in::login::run(&args),
+        CliCommand::Logout(args) => sign_in::logout::run(&args),
+        CliCommand::Auth(args) => sign_in::auth::run(&args),
+        CliCommand::State(args) => store::run(&args),
+        CliCommand::Runs(args) => runs::run(&args),
+        CliCommand::Import(args) => setup::import::run(args),
+        CliCommand::Init(args) => setup::init::run(args),
+        CliCommand::Add(args) => setup::add::run(args),
+        CliCommand::Remove(args) => setup::remove::run(args),
+        CliCommand::Health(args) => health::run(&args),
+        CliCommand::Demo => demo::run(),
+        CliCommand::DemoUpstream(args) => demo::run_upstream(&args),
+        CliCommand::Completions(args) => completions::run(&args, Cli::command()),
+        CliCommand::Man(args) => man::run(&args, Cli::command()),
+        CliCommand::Version => version::run(),
     })
 }
 
@@ -209,7 +209,7 @@ mod tests {
         Cli::command().debug_assert();
         assert!(matches!(
             Cli::try_parse_from(["ptc", "start", "--sessions"]).unwrap().command,
-            Command::Start(_)
+            CliCommand::Start(_)
         ));
         assert_eq!(Cli::try_parse_from(["ptc", "start", "--max-sesions=1"]).unwrap_err().exit_code(), 2);
         let told = |given: &str| {

@@ -3,7 +3,7 @@
 //! A thread asks, since it waits for the keyboard. The editor reads Ctrl-C and Ctrl-D as keys, so that both dismiss
 //! the question, and no reader is left behind that would take the next line.
 
-use super::input::Line;
+use super::input::InputLine;
 use super::output::write_error;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -60,8 +60,8 @@ impl Terminal {
             let config = Config::builder().behavior(Behavior::PreferTerm).build();
             let mut editor = Editor::<(), DefaultHistory>::with_config(config);
             let read = |prompt: &str| match &mut editor {
-                Ok(editor) => Line::from(editor.readline(prompt)),
-                Err(error) => Line::Failed(format!("cannot use the terminal: {error}")),
+                Ok(editor) => InputLine::from(editor.readline(prompt)),
+                Err(error) => InputLine::Failed(format!("cannot use the terminal: {error}")),
             };
             let show = |text: &str| {
                 let text = redactor.scrub(text);
@@ -91,7 +91,7 @@ struct Person<R, S> {
 /// The question was dismissed.
 struct Dismissed;
 
-impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
+impl<R: FnMut(&str) -> InputLine, S: FnMut(&str)> Person<R, S> {
     fn answer(&mut self, question: &Question) -> Answer {
         (self.show)("");
         let is_approval = question.kind == QuestionKind::Approval;
@@ -126,9 +126,9 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
 
     fn line(&mut self, prompt: &str) -> Result<String, Dismissed> {
         match (self.read)(prompt) {
-            Line::Text(text) => Ok(text.trim().to_owned()),
-            Line::Interrupted | Line::End => Err(Dismissed),
-            Line::Failed(why) => {
+            InputLine::Text(text) => Ok(text.trim().to_owned()),
+            InputLine::Interrupted | InputLine::End => Err(Dismissed),
+            InputLine::Failed(why) => {
                 (self.show)(&why);
                 Err(Dismissed)
             }
@@ -299,7 +299,7 @@ mod tests {
         let mut lines = lines.iter();
         let read = |prompt: &str| {
             shown.borrow_mut().push(prompt.to_owned());
-            lines.next().map_or(Line::End, |line| Line::Text((*line).to_owned()))
+            lines.next().map_or(InputLine::End, |line| InputLine::Text((*line).to_owned()))
         };
         let show = |text: &str| shown.borrow_mut().push(text.to_owned());
         let answer = Person { read, show }.answer(question);

@@ -11,7 +11,7 @@ use tracing::{error, warn};
 
 use crate::boot;
 use crate::options::command::{Given, Takes};
-use crate::options::flags::{ALL, Group};
+use crate::options::flags::{ALL, OptionGroup};
 use ptc_observers::log;
 use ptc_protocol::settings::BootError;
 use ptc_tools::extensions::Extensions;
@@ -21,7 +21,7 @@ use ptc_tools::extensions::Extensions;
 pub(crate) struct Everything;
 
 impl Takes for Everything {
-    const GROUPS: &'static [Group] = &ALL;
+    const GROUPS: &'static [OptionGroup] = &ALL;
 }
 
 /// The options of `ptc start`, as given.

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::report;
 use crate::cli::output::{errln, outln};
 use crate::options::command::{Given, Takes};
-use crate::options::flags::{Group, STATE};
+use crate::options::flags::{OptionGroup, STATE};
 use crate::options::state::{given, shared_store};
 use ptc_protocol::settings::StateSettings;
 
@@ -24,11 +24,11 @@ use ptc_protocol::settings::StateSettings;
 #[derive(Args, Debug)]
 pub(crate) struct StateArgs {
     #[command(subcommand)]
-    work: Work,
+    work: StoreCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum Work {
+enum StoreCommand {
     /// List records and replicas; records by names that hold digests of their owners
     Ls(LsArgs),
     /// Delete records, whoever uses them
@@ -66,7 +66,7 @@ struct NamesArgs {
 struct OfState;
 
 impl Takes for OfState {
-    const GROUPS: &'static [Group] = &[STATE];
+    const GROUPS: &'static [OptionGroup] = &[STATE];
 }
 
 type PlaceArgs = Given<OfState>;
@@ -79,9 +79,9 @@ pub(super) fn run(args: &StateArgs) -> ExitCode {
     };
     let done = runtime.block_on(async {
         match &args.work {
-            Work::Ls(args) => list(args).await,
-            Work::Rm(args) => remove(args).await,
-            Work::Export(args) => export(args).await,
+            StoreCommand::Ls(args) => list(args).await,
+            StoreCommand::Rm(args) => remove(args).await,
+            StoreCommand::Export(args) => export(args).await,
         }
     });
     match done {

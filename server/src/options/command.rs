@@ -6,11 +6,11 @@ use std::marker::PhantomData;
 use clap::builder::OsStringValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::flags::{ALL, Flag, Group, ValueKind};
+use super::flags::{ALL, Flag, OptionGroup, ValueKind};
 
 /// The groups of options that a command takes.
 pub(crate) trait Takes {
-    const GROUPS: &'static [Group];
+    const GROUPS: &'static [OptionGroup];
 }
 
 /// The given options of some groups. They are interpreted later, together with the environment.
@@ -39,7 +39,7 @@ impl<T: Takes> Args for Given<T> {
 }
 
 /// The arguments of these groups.
-pub fn arguments(groups: &[Group]) -> Vec<Arg> {
+pub fn arguments(groups: &[OptionGroup]) -> Vec<Arg> {
     groups.iter().flat_map(|group| group.flags.iter().map(|flag| argument(group.heading, flag))).collect()
 }
 

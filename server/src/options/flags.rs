@@ -105,7 +105,7 @@ impl Flag {
 
 /// Options that belong together, under one heading of the help text.
 #[derive(Debug, Clone, Copy)]
-pub struct Group {
+pub struct OptionGroup {
     /// The heading.
     pub heading: &'static str,
     /// Its options, in the order of the help text.
@@ -120,7 +120,7 @@ use Fallback::{Derived, Number, On, Unset, Word};
 use ValueKind::{Clamped, HttpPositive, List, Path, Positive, Switch, Text};
 
 /// Limits and output of every evaluation.
-pub const CORE: Group = Group {
+pub const CORE: OptionGroup = OptionGroup {
     heading: "Core",
     flags: &[
         flag("max-frame-bytes", Positive, Number(8_388_608), "Longest line on stdio, in bytes"),
@@ -186,7 +186,7 @@ pub const CORE: Group = Group {
 };
 
 /// Upstream servers.
-pub(crate) const AGGREGATOR: Group = Group {
+pub(crate) const AGGREGATOR: OptionGroup = OptionGroup {
     heading: "Upstreams",
     flags: &[
         flag(
@@ -283,7 +283,7 @@ pub(crate) const AGGREGATOR: Group = Group {
 };
 
 /// Questions of programs, upstreams and the operator's policy to people.
-pub const QUESTIONS: Group = Group {
+pub const QUESTIONS: OptionGroup = OptionGroup {
     heading: "Questions",
     flags: &[
         flag(
@@ -339,7 +339,7 @@ pub const QUESTIONS: Group = Group {
 };
 
 /// State that outlives a process, and that several processes share.
-pub(crate) const STATE: Group = Group {
+pub(crate) const STATE: OptionGroup = OptionGroup {
     heading: "State",
     flags: &[
         flag(
@@ -394,7 +394,7 @@ pub(crate) const STATE: Group = Group {
 };
 
 /// Stateful sessions.
-pub const SESSIONS: Group = Group {
+pub const SESSIONS: OptionGroup = OptionGroup {
     heading: "Sessions",
     flags: &[
         flag("sessions", Switch, On(false), "Offer sessions, which keep definitions between evaluations"),
@@ -427,7 +427,7 @@ pub const SESSIONS: Group = Group {
 };
 
 /// Traces and the diagnostics tool.
-pub(crate) const DIAGNOSTICS: Group = Group {
+pub(crate) const DIAGNOSTICS: OptionGroup = OptionGroup {
     heading: "Diagnostics",
     flags: &[
         flag(
@@ -463,7 +463,7 @@ pub(crate) const DIAGNOSTICS: Group = Group {
 };
 
 /// The planner behind `lisp_task`.
-pub(crate) const PLANNER: Group = Group {
+pub(crate) const PLANNER: OptionGroup = OptionGroup {
     heading: "Planner",
     flags: &[
         flag("agentic", Switch, On(false), "Offer lisp_task (needs upstreams)"),
@@ -494,7 +494,7 @@ pub(crate) const PLANNER: Group = Group {
 };
 
 /// The HTTP listener.
-pub const HTTP: Group = Group {
+pub const HTTP: OptionGroup = OptionGroup {
     heading: "HTTP",
     flags: &[
         flag("http", Switch, On(false), "Listen on HTTP instead of stdio"),
@@ -597,7 +597,7 @@ pub const HTTP: Group = Group {
 };
 
 /// Programs that outlive the request that began them.
-pub const RUNS: Group = Group {
+pub const RUNS: OptionGroup = OptionGroup {
     heading: "Runs",
     flags: &[
         flag("long-runs", Switch, On(false), "Let programs run for longer than their clients wait"),
@@ -626,7 +626,8 @@ pub const RUNS: Group = Group {
 };
 
 /// All groups, in the order of the help text.
-pub const ALL: [Group; 9] = [CORE, AGGREGATOR, QUESTIONS, STATE, SESSIONS, RUNS, DIAGNOSTICS, PLANNER, HTTP];
+pub const ALL: [OptionGroup; 9] =
+    [CORE, AGGREGATOR, QUESTIONS, STATE, SESSIONS, RUNS, DIAGNOSTICS, PLANNER, HTTP];
 
 /// The option of that name.
 pub fn find(name: &str) -> &'static Flag {

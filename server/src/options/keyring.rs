@@ -26,14 +26,15 @@ const LOCK: &str = "keyring.lock";
 
 /// The program that accesses the keyring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tool {
+enum KeyringTool {
     /// The program of the Secret Service (freedesktop.org).
     SecretTool,
     /// The program of macOS.
     Security,
 }
 
-const TOOL: Tool = if cfg!(target_os = "macos") { Tool::Security } else { Tool::SecretTool };
+const TOOL: KeyringTool =
+    if cfg!(target_os = "macos") { KeyringTool::Security } else { KeyringTool::SecretTool };
 
 /// The result of a program.
 struct Ran {
@@ -51,23 +52,23 @@ pub(super) fn state_key(folder: &Path) -> Result<Secret, String> {
 }
 
 struct Keyring {
-    tool: Tool,
+    tool: KeyringTool,
     program: std::path::PathBuf,
 }
 
-impl Tool {
+impl KeyringTool {
     fn program(self) -> &'static str {
         match self {
-            Tool::SecretTool => "secret-tool",
-            Tool::Security => "security",
+            KeyringTool::SecretTool => "secret-tool",
+            KeyringTool::Security => "security",
         }
     }
 
     /// The arguments that find the key.
     fn lookup(self) -> &'static [&'static str] {
         match self {
-            Tool::SecretTool => &["lookup", "application", "ptc", "use", "state-key"],
-            Tool::Security => &["find-generic-password", "-s", "ptc", "-a", "state-key", "-w"],
+            KeyringTool::SecretTool => &["lookup", "application", "ptc", "use", "state-key"],
+            KeyringTool::Security => &["find-generic-password", "-s", "ptc", "-a", "state-key", "-w"],
         }
     }
 
@@ -75,10 +76,10 @@ impl Tool {
     /// can see.
     fn store(self, key: &str) -> (Vec<&'static str>, String) {
         match self {
-            Tool::SecretTool => {
+            KeyringTool::SecretTool => {
                 (vec!["store", "--label", LABEL, "application", "ptc", "use", "state-key"], key.to_owned())
             }
-            Tool::Security => {
+            KeyringTool::Security => {
                 (vec!["-i"], format!("add-generic-password -s ptc -a state-key -l \"{LABEL}\" -w {key}\n"))
             }
         }
@@ -112,11 +113,11 @@ impl Keyring {
         match (self.tool, ran.status) {
             (_, Some(0)) if !found.is_empty() => Ok(Some(Secret::new(found))),
             // The program reports a locked key like a missing one. A new key in its place would sign out everybody.
-            (Tool::SecretTool, Some(1)) if ran.words.is_empty() => match self.has_locked_key()? {
+            (KeyringTool::SecretTool, Some(1)) if ran.words.is_empty() => match self.has_locked_key()? {
                 true => Err(self.refused("it is locked")),
                 false => Ok(None),
             },
-            (Tool::Security, Some(44)) => Ok(None),
+            (KeyringTool::Security, Some(44)) => Ok(None),
             _ => Err(self.refused(&ran.words)),
         }
     }
@@ -139,7 +140,7 @@ impl Keyring {
         let mut command = Command::new(&self.program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| match (error.kind(), self.tool) {
-            (io::ErrorKind::NotFound, Tool::SecretTool) => {
+            (io::ErrorKind::NotFound, KeyringTool::SecretTool) => {
                 "--state-key keyring needs the program secret-tool (package libsecret-tools); install it, or use \
                  --state-key-file"
                     .to_owned()
@@ -214,7 +215,7 @@ mod tests {
     use super::*;
 
     /// A keyring whose program is a script; `KEYRING` in it is a folder of its own.
-    fn keyring(tool: Tool, folder: &Path, script: &str) -> Keyring {
+    fn keyring(tool: KeyringTool, folder: &Path, script: &str) -> Keyring {
         let program = folder.join(tool.program());
         let script = format!("#!/bin/sh\nKEYRING='{}'\n{script}\n", folder.display());
         std::fs::write(&program, script).unwrap();
@@ -236,7 +237,7 @@ esac"#;
 
     #[test]
     fn a_key_is_made_once_and_found_again() {
-        for (tool, script) in [(Tool::SecretTool, SECRET_SERVICE), (Tool::Security, MACOS)] {
+        for (tool, script) in [(KeyringTool::SecretTool, SECRET_SERVICE), (KeyringTool::Security, MACOS)] {
             let folder = tempfile::tempdir().unwrap();
             let state = folder.path().join("state");
             let keyring = keyring(tool, folder.path(), script);
@@ -250,19 +251,19 @@ esac"#;
     fn a_keyring_that_is_locked_or_away_is_told_and_nothing_is_made() {
         for (tool, script, why) in [
             // There is a key, but it is not returned: only a search reveals it.
-            (Tool::SecretTool, "[ \"$1\" = search ] && echo '[/1]' && exit 0\nexit 1", "it is locked"),
+            (KeyringTool::SecretTool, "[ \"$1\" = search ] && echo '[/1]' && exit 0\nexit 1", "it is locked"),
             (
-                Tool::SecretTool,
+                KeyringTool::SecretTool,
                 "echo 'secret-tool: Cannot autolaunch D-Bus' >&2; exit 1",
                 "Cannot autolaunch D-Bus",
             ),
             (
-                Tool::SecretTool,
+                KeyringTool::SecretTool,
                 "[ \"$1\" = search ] && exit 0\n[ \"$1\" = store ] && echo 'secret-tool: Prompt dismissed' >&2\nexit 1",
                 "Prompt dismissed",
             ),
             (
-                Tool::Security,
+                KeyringTool::Security,
                 "echo 'security: User interaction is not allowed.' >&2; exit 36",
                 "User interaction is not allowed.",
             ),
@@ -275,14 +276,14 @@ esac"#;
             );
             assert_eq!(keyring.key(folder.path()).err(), Some(expected));
         }
-        let absent = Keyring { tool: Tool::SecretTool, program: "/nonexistent/secret-tool".into() };
+        let absent = Keyring { tool: KeyringTool::SecretTool, program: "/nonexistent/secret-tool".into() };
         let told = absent.key(Path::new("/nonexistent")).err().unwrap();
         assert!(told.starts_with("--state-key keyring needs the program secret-tool"), "{told}");
     }
 
     #[test]
     fn no_secret_is_an_argument() {
-        for tool in [Tool::SecretTool, Tool::Security] {
+        for tool in [KeyringTool::SecretTool, KeyringTool::Security] {
             let (arguments, input) = tool.store("the-key");
             assert!(
                 !arguments.iter().any(|argument| argument.contains("the-key")) && input.contains("the-key")

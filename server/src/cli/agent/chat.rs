@@ -5,7 +5,7 @@ use ptc_host::visible::visible;
 use ptc_mcp::json::Value as Json;
 
 use super::setup::Host;
-use crate::cli::input::{Input, Line};
+use crate::cli::input::{Input, InputLine};
 use crate::cli::{report, tools, upstreams};
 use ptc_agent::llm::{Message, Usage};
 use ptc_agent::run::{ChatState, Step};
@@ -45,7 +45,7 @@ pub(super) async fn once(host: &Host, question: &str) -> ExitCode {
 }
 
 /// A question without an answer: the reason, and what is available all the same.
-struct Unanswered {
+struct UnansweredQuestion {
     text: String,
     tokens: Usage,
     state: Option<ChatState>,
@@ -74,13 +74,13 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
     let mut used = Usage::default();
     loop {
         let line = match input.line().await {
-            Line::Text(line) => line,
-            Line::Interrupted => continue,
-            Line::End => {
+            InputLine::Text(line) => line,
+            InputLine::Interrupted => continue,
+            InputLine::End => {
                 outln!("Goodbye!");
                 return ExitCode::SUCCESS;
             }
-            Line::Failed(why) => return report::fault(&why),
+            InputLine::Failed(why) => return report::fault(&why),
         };
         match line.trim() {
             "" => {}
@@ -139,7 +139,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
 }
 
 /// Reads one line with an editor that remembers the lines of this process.
-fn typed(editor: &mut DefaultEditor) -> Line {
+fn typed(editor: &mut DefaultEditor) -> InputLine {
     let read = editor.readline("> ");
     if let Ok(text) = &read {
         // A history that is full or refuses repeats is no reason to stop.
@@ -154,9 +154,9 @@ async fn ask(
     question: &str,
     before: Vec<Message>,
     state: Option<ChatState>,
-) -> Result<Step, Unanswered> {
+) -> Result<Step, UnansweredQuestion> {
     let agent = host.agent(question);
-    let agent = agent.map_err(|text| Unanswered {
+    let agent = agent.map_err(|text| UnansweredQuestion {
         text,
         tokens: Usage::default(),
         state: state.clone(),
@@ -177,7 +177,7 @@ async fn ask(
         }
         let said = step.turns.last().map(|turn| turn.raw_response.clone()).unwrap_or_default();
         let cut = is_cut.then_some(Cut { text: said, messages: step.messages });
-        Unanswered { text, tokens: step.usage.tokens, state: step.state, cut }
+        UnansweredQuestion { text, tokens: step.usage.tokens, state: step.state, cut }
     })
 }
 

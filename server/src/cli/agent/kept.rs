@@ -14,35 +14,35 @@ use serde::Deserialize;
 use std::path::PathBuf;
 
 /// The file of the last conversation. A new conversation replaces the previous one.
-pub(super) struct Kept {
+pub(super) struct ConversationFile {
     path: PathBuf,
     mode: &'static str,
 }
 
 /// The content of the file.
 #[derive(Deserialize)]
-struct Said {
+struct SavedConversation {
     mode: String,
     messages: Vec<Message>,
 }
 
-impl Kept {
+impl ConversationFile {
     /// The file; `None` without a home.
-    pub(super) fn place(mode: ModeArg) -> Option<Kept> {
+    pub(super) fn place(mode: ModeArg) -> Option<ConversationFile> {
         let mode = match mode {
             ModeArg::Combined => "combined",
             ModeArg::Text => "text",
             ModeArg::Lisp => "lisp",
             ModeArg::LispTool => "lisp-tool",
         };
-        Some(Kept { path: state::file("conversation.json")?, mode })
+        Some(ConversationFile { path: state::file("conversation.json")?, mode })
     }
 
     /// Reads the conversation.
     ///
     /// # Errors
     /// One sentence: there is no conversation, it cannot be read, or it is of another mode.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Kept.load")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: ConversationFile.load")]
     pub(super) fn load(&self) -> Result<Vec<Message>, String> {
         let shown = self.path.display();
         let text = stored::read(&self.path)?;
@@ -50,7 +50,7 @@ impl Kept {
         let unreadable = |error: &dyn std::fmt::Display| {
             format!("--continue: {shown} cannot be read ({error}); `ptc agent --forget` removes it")
         };
-        let kept: Said = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+        let kept: SavedConversation = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
         let mode = kept.mode.as_str();
         // A program in a fence and a program in a tool call are different histories.
         if mode != self.mode {

@@ -175,7 +175,7 @@ async fn start(args: AgentArgs) -> ExitCode {
     }
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if args.forget {
-        let forgotten = kept::Kept::place(args.mode).map_or(Ok(()), |kept| kept.forget());
+        let forgotten = kept::ConversationFile::place(args.mode).map_or(Ok(()), |kept| kept.forget());
         match forgotten {
             Err(why) => return report::fault(&why),
             // Without a question the command is done.

@@ -24,7 +24,7 @@ const MAX_RESULT: usize = 32 << 10;
 
 /// The limits of one native call.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct NativeCallLimits {
     pub(super) timeout: Duration,
     pub(super) max_bytes: usize,
     /// Characters of base64 in one answer, which are counted separately.
@@ -48,7 +48,7 @@ pub(super) struct Choice<'a> {
 pub(super) fn tools(
     aggregator: &Arc<Aggregator>,
     choice: &Choice<'_>,
-    limits: Limits,
+    limits: NativeCallLimits,
     screen: &Arc<Screen>,
     asker: Option<&Arc<dyn Asker>>,
 ) -> Result<Vec<(String, ToolSpec)>, String> {
@@ -135,7 +135,7 @@ struct Handler {
     aggregator: Arc<Aggregator>,
     server: String,
     tool: String,
-    limits: Limits,
+    limits: NativeCallLimits,
     /// Largest result that is passed to the model.
     largest: usize,
     screen: Arc<Screen>,
@@ -151,7 +151,7 @@ impl ToolHandler for Handler {
 }
 
 /// An answer in the form for the model.
-struct Answer {
+struct ModelReply {
     value: Json,
     /// True if it is all that a program would get.
     whole: bool,
@@ -167,7 +167,7 @@ impl Handler {
         let result = self.ask(arguments).await.map_err(|text| self.aggregator.redactor().scrub_string(text));
         let outcome = result.as_ref().map(|answer| answer.value.to_string().len()).map_err(String::as_str);
         self.screen.result(&self.server, &self.tool, outcome, time::since(started));
-        let Answer { mut value, mut whole, binary } = result?;
+        let ModelReply { mut value, mut whole, binary } = result?;
         let length = value.to_string().len().saturating_sub(binary);
         if length > self.largest {
             return Err(format!(
@@ -186,7 +186,7 @@ impl Handler {
         Ok(value)
     }
 
-    async fn ask(&self, arguments: String) -> Result<Answer, String> {
+    async fn ask(&self, arguments: String) -> Result<ModelReply, String> {
         let wanted = UpstreamCall {
             server: Ok(self.server.clone()),
             tool: Ok(self.tool.clone()),
@@ -195,7 +195,7 @@ impl Handler {
         };
         let catalog = self.aggregator.catalog();
         let checked = check_call(&catalog, &wanted)?;
-        let Limits { timeout, max_bytes, binary_bytes } = self.limits;
+        let NativeCallLimits { timeout, max_bytes, binary_bytes } = self.limits;
         let deadline = time::now() + timeout.saturating_mul(2);
         let limits = CallLimits { timeout, deadline, max_bytes, binary_bytes };
         let may_wrap = checked.may_wrap;
@@ -216,7 +216,7 @@ impl Handler {
 
 /// The value of a reply, or all its blocks if they are images, files or several texts without a value.
 #[expect(clippy::disallowed_methods, reason = "entry point: answer_of()")]
-fn answer_of(mut reply: CallReply) -> Result<Answer, String> {
+fn answer_of(mut reply: CallReply) -> Result<ModelReply, String> {
     let blocks = std::mem::take(&mut reply.content);
     let only_texts = blocks.iter().all(|block| block.text().is_some());
     let payload = reply.decided();
@@ -224,7 +224,7 @@ fn answer_of(mut reply: CallReply) -> Result<Answer, String> {
     if !blocks.is_empty() && !structured {
         let mut binary = 0;
         let blocks: Json = blocks.iter().map(|block| block_of(block, &mut binary)).collect();
-        return Ok(Answer { value: blocks, whole: false, binary });
+        return Ok(ModelReply { value: blocks, whole: false, binary });
     }
     let value = match payload {
         Payload::Json(bytes) | Payload::JsonOrText(bytes) => {
@@ -234,7 +234,7 @@ fn answer_of(mut reply: CallReply) -> Result<Answer, String> {
         Payload::JsonNull | Payload::Content(_) | Payload::None => Json::Null,
     };
     // A program would get the texts beside the data, too.
-    Ok(Answer { value, whole: blocks.is_empty(), binary: 0 })
+    Ok(ModelReply { value, whole: blocks.is_empty(), binary: 0 })
 }
 
 /// A block in the form of MCP: the agent shows images of that form to models that accept them. Other binary content

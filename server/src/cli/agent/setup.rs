@@ -2,7 +2,7 @@
 
 use super::AgentArgs;
 use super::images;
-use super::kept::Kept;
+use super::kept::ConversationFile;
 use super::model::{self, Model};
 use super::native;
 use super::screen::{Screen, Settled};
@@ -55,7 +55,7 @@ pub(super) struct Host {
     redactor: Redactor,
     /// The messages of the continued conversation.
     pub(super) before: Vec<Message>,
-    kept: Option<Kept>,
+    kept: Option<ConversationFile>,
 }
 
 struct Settings {
@@ -115,7 +115,7 @@ impl Host {
             redactor: Redactor::new(),
             before: Vec::new(),
             // A replayed conversation is not stored again.
-            kept: Kept::place(args.mode).filter(|_| !args.forget && args.replay.is_none()),
+            kept: ConversationFile::place(args.mode).filter(|_| !args.forget && args.replay.is_none()),
         };
         // One redactor for all output and recordings: it knows the upstreams' secrets and the model's key.
         let redactor = host.upstreams.as_ref().map_or_else(Redactor::new, |all| all.redactor().clone());
@@ -176,7 +176,7 @@ impl Host {
 
     /// Removes the stored conversation.
     pub(super) fn forget(&self) {
-        if let Some(Err(why)) = self.kept.as_ref().map(Kept::forget) {
+        if let Some(Err(why)) = self.kept.as_ref().map(ConversationFile::forget) {
             self.screen.note(&why);
         }
     }
@@ -193,7 +193,7 @@ impl Host {
             cached: &args.cache_tool,
             programs: self.settings.mode == Mode::Combined,
         };
-        let limits = native::Limits { timeout, max_bytes, binary_bytes };
+        let limits = native::NativeCallLimits { timeout, max_bytes, binary_bytes };
         self.asker = questions::at_terminal(upstreams.redactor())
             .map(|person| Arc::new(Settled { person, screen: self.screen.clone() }) as Arc<dyn Asker>);
         self.tools = native::tools(upstreams, &choice, limits, &self.screen, self.asker.as_ref())?;

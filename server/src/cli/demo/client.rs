@@ -11,16 +11,16 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 const MAX_LINE: usize = 64 << 20;
 
 /// A connection to an MCP server.
-pub(super) struct Client<R, W> {
+pub(super) struct DemoClient<R, W> {
     input: FrameReader<R>,
     output: W,
     next_id: u64,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> DemoClient<R, W> {
     /// Shakes hands.
-    pub(super) async fn connect(reader: R, writer: W) -> Result<Client<R, W>, String> {
-        let mut client = Client { input: FrameReader::new(reader, MAX_LINE), output: writer, next_id: 1 };
+    pub(super) async fn connect(reader: R, writer: W) -> Result<DemoClient<R, W>, String> {
+        let mut client = DemoClient { input: FrameReader::new(reader, MAX_LINE), output: writer, next_id: 1 };
         let info = ClientInfo { name: "ptc-demo", version: env!("CARGO_PKG_VERSION") };
         client.ask("initialize", &info.initialize_params()).await?;
         client.send(encode::notification("notifications/initialized", b"{}")).await?;
@@ -37,7 +37,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
         self.ask(method, params.to_string().as_bytes()).await
     }
 
-    #[expect(clippy::disallowed_methods, reason = "entry point: Client.ask")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: DemoClient.ask")]
     async fn ask(&mut self, method: &str, params: &[u8]) -> Result<Value, String> {
         let id = self.next_id;
         self.next_id += 1;

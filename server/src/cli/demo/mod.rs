@@ -18,7 +18,7 @@ use ptc_mcp::json::{Value, json};
 use super::report;
 use super::state::own_executable;
 use clap::Args;
-use client::Client;
+use client::DemoClient;
 use programs::{EXAMPLES, Example};
 use ptc_protocol::Service;
 use ptc_protocol::concurrency_limiter::CallLimits;
@@ -71,7 +71,7 @@ async fn demo() -> Result<bool, String> {
     let (client_in, client_out) = tokio::io::split(ours);
     let options = StdioOptions { max_frame_bytes: 8 << 20 };
     let serving = tokio::spawn(run_stdio(service, options, server_in, server_out, std::future::pending()));
-    let right = converse(Client::connect(client_in, client_out).await?).await;
+    let right = converse(DemoClient::connect(client_in, client_out).await?).await;
     serving.abort();
     aggregator.shutdown().await;
     right
@@ -126,7 +126,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     ))
 }
 
-async fn converse<R, W>(mut client: Client<R, W>) -> Result<bool, String>
+async fn converse<R, W>(mut client: DemoClient<R, W>) -> Result<bool, String>
 where
     R: tokio::io::AsyncRead + Unpin,
     W: tokio::io::AsyncWrite + Unpin,

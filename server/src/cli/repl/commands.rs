@@ -2,7 +2,7 @@
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command<'l> {
+pub(super) enum ReplCommand<'l> {
     /// `:help`
     Help,
     /// `:doc NAME`
@@ -29,22 +29,22 @@ pub(super) const HELP: &str = "\
 Tab             completes names, servers, tools and their arguments
 *1 *2 *3        the last three results";
 
-impl Command<'_> {
+impl ReplCommand<'_> {
     /// The command in `line`. Any other keyword is a program.
-    pub(super) fn parse(line: &str) -> Option<Command<'_>> {
+    pub(super) fn parse(line: &str) -> Option<ReplCommand<'_>> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let argument = Some(rest.trim()).filter(|rest| !rest.is_empty());
         Some(match (word, argument) {
-            (":help", None) => Command::Help,
-            (":quit" | ":q" | ":exit", None) => Command::Quit,
-            (":vars", None) => Command::Vars,
-            (":tools", query) => Command::Tools(query),
-            (":doc", Some(name)) => Command::Doc(name),
-            (":doc", None) => Command::Incomplete(":doc needs a name, for instance :doc map"),
-            (":find" | ":apropos", Some(text)) => Command::Find(text),
+            (":help", None) => ReplCommand::Help,
+            (":quit" | ":q" | ":exit", None) => ReplCommand::Quit,
+            (":vars", None) => ReplCommand::Vars,
+            (":tools", query) => ReplCommand::Tools(query),
+            (":doc", Some(name)) => ReplCommand::Doc(name),
+            (":doc", None) => ReplCommand::Incomplete(":doc needs a name, for instance :doc map"),
+            (":find" | ":apropos", Some(text)) => ReplCommand::Find(text),
             (":find" | ":apropos", None) => {
-                Command::Incomplete(":find needs a text, for instance :find group")
+                ReplCommand::Incomplete(":find needs a text, for instance :find group")
             }
             _ => return None,
         })
@@ -72,7 +72,7 @@ pub(super) fn looks_like_one(line: &str) -> bool {
 
 /// True if `line` is a command, which is always complete.
 pub(super) fn is_command(line: &str) -> bool {
-    Command::parse(line).is_some()
+    ReplCommand::parse(line).is_some()
 }
 
 #[cfg(test)]
@@ -81,17 +81,17 @@ mod tests {
 
     #[test]
     fn commands_are_told_from_programs() {
-        assert_eq!(Command::parse(" :doc  map "), Some(Command::Doc("map")));
-        assert_eq!(Command::parse(":apropos group by"), Some(Command::Find("group by")));
-        assert_eq!(Command::parse(":tools"), Some(Command::Tools(None)));
-        assert_eq!(Command::parse(":q"), Some(Command::Quit));
-        assert!(matches!(Command::parse(":find"), Some(Command::Incomplete(_))));
+        assert_eq!(ReplCommand::parse(" :doc  map "), Some(ReplCommand::Doc("map")));
+        assert_eq!(ReplCommand::parse(":apropos group by"), Some(ReplCommand::Find("group by")));
+        assert_eq!(ReplCommand::parse(":tools"), Some(ReplCommand::Tools(None)));
+        assert_eq!(ReplCommand::parse(":q"), Some(ReplCommand::Quit));
+        assert!(matches!(ReplCommand::parse(":find"), Some(ReplCommand::Incomplete(_))));
         assert_eq!(of_word(" (exit) "), Some((":quit", "exit")));
         assert_eq!(of_word("help"), Some((":help", "help")));
         assert_eq!(of_word("(help x)"), None);
         assert!(looks_like_one(":var ") && !looks_like_one("(:var m)") && !looks_like_one(":a :b"));
         for program in [":key", "(:doc x)", ":helpful", ":quit 1", "", "(+ 1 2)"] {
-            assert_eq!(Command::parse(program), None, "{program:?}");
+            assert_eq!(ReplCommand::parse(program), None, "{program:?}");
         }
     }
 }

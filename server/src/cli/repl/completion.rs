@@ -1,7 +1,7 @@
 //! Completions for the Tab key: names of the language and of the session, servers, their tools, and the arguments of
 //! these.
 
-use super::syntax::{Kind, Lexeme, lexemes, open_brackets};
+use super::syntax::{Lexeme, SyntaxKind, lexemes, open_brackets};
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry};
 use ptc_host::sync::Mutex;
 use ptc_host::visible::has_hidden;
@@ -18,10 +18,10 @@ const CALL_KEYS: [&str; 3] = [":server", ":tool", ":args"];
 
 /// The names that a program at the prompt may use besides the language. They change from form to form.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Vocabulary(Arc<Mutex<Names>>);
+pub(super) struct Vocabulary(Arc<Mutex<CompletionSources>>);
 
 #[derive(Debug, Default)]
-struct Names {
+struct CompletionSources {
     /// Definitions of the session and keys of the context, such as `data/orders`.
     defined: Vec<String>,
     /// Servers, tools and arguments.
@@ -47,7 +47,7 @@ impl Vocabulary {
     }
 }
 
-impl Names {
+impl CompletionSources {
     /// Tools of `server`, or of all servers. Lists that are missing are requested for the next time.
     fn tools(&self, server: Option<&str>) -> Vec<&ToolEntry> {
         let wanted = self.catalog.servers().filter(|one| server.is_none_or(|name| one.name == name));
@@ -128,7 +128,7 @@ pub(super) fn complete(
 }
 
 /// Completions inside a string.
-fn in_string(earlier: &[Lexeme<'_>], begun: &str, names: &Names) -> Vec<String> {
+fn in_string(earlier: &[Lexeme<'_>], begun: &str, names: &CompletionSources) -> Vec<String> {
     match earlier.last().map(|key| key.text) {
         Some(":server") => names.catalog.servers().map(|server| server.name.clone()).collect(),
         Some(":tool") => {
@@ -141,7 +141,7 @@ fn in_string(earlier: &[Lexeme<'_>], begun: &str, names: &Names) -> Vec<String> 
 }
 
 /// Completions of a keyword.
-fn keys(earlier: &[Lexeme<'_>], names: &Names) -> Vec<String> {
+fn keys(earlier: &[Lexeme<'_>], names: &CompletionSources) -> Vec<String> {
     let open = open_brackets(earlier);
     let [.., outer, map] = open[..] else { return Vec::new() };
     if earlier[map].text != "{" {
@@ -173,7 +173,7 @@ fn keys(earlier: &[Lexeme<'_>], names: &Names) -> Vec<String> {
 /// The text of the string after the keyword `key`.
 fn text_behind<'t>(lexemes: &[Lexeme<'t>], key: &str) -> Option<&'t str> {
     let at = lexemes.iter().position(|lexeme| lexeme.text == key)?;
-    let text = lexemes.get(at + 1).filter(|value| value.kind == Kind::Text)?;
+    let text = lexemes.get(at + 1).filter(|value| value.kind == SyntaxKind::Text)?;
     Some(text.text.trim_matches('"'))
 }
 

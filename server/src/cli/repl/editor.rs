@@ -4,7 +4,7 @@ use super::completion::{Vocabulary, complete, language};
 use super::forms::{self, Typed};
 use super::highlight::Style;
 use super::indent::indentation;
-use crate::cli::input::Line;
+use crate::cli::input::InputLine;
 use crate::cli::output::errln;
 use crate::cli::report;
 use ptc_vm::SpecialForm;
@@ -89,7 +89,7 @@ impl Prompt {
 
 impl LineEditor {
     /// Lets the person type one text.
-    pub(super) fn line(&mut self) -> Line {
+    pub(super) fn line(&mut self) -> InputLine {
         let read = self.editor.readline(self.prompt);
         if let Ok(text) = &read {
             let new = self.editor.add_history_entry(text.as_str()).unwrap_or(false);

@@ -4,7 +4,7 @@
 //! The editor can only show characters of its text. The indentation of a continuation line is part of the text, and
 //! at least as wide as the prompt, so the continuation prompt is drawn over it.
 
-use super::syntax::{Kind, Lexeme, lexemes};
+use super::syntax::{Lexeme, SyntaxKind, lexemes};
 use std::collections::BTreeSet;
 
 const PLAIN: &str = "\x1b[0m";
@@ -48,12 +48,12 @@ impl Style {
 
     fn colour(&self, lexeme: &Lexeme<'_>) -> &'static str {
         match lexeme.kind {
-            Kind::Text => "\x1b[32m",
-            Kind::Keyword => "\x1b[36m",
-            Kind::Literal => "\x1b[33m",
-            Kind::Comment => DIM,
-            Kind::Name if self.special_forms.contains(lexeme.text) => "\x1b[35m",
-            Kind::Name | Kind::Opener | Kind::Closer | Kind::Other => "",
+            SyntaxKind::Text => "\x1b[32m",
+            SyntaxKind::Keyword => "\x1b[36m",
+            SyntaxKind::Literal => "\x1b[33m",
+            SyntaxKind::Comment => DIM,
+            SyntaxKind::Name if self.special_forms.contains(lexeme.text) => "\x1b[35m",
+            SyntaxKind::Name | SyntaxKind::Opener | SyntaxKind::Closer | SyntaxKind::Other => "",
         }
     }
 
@@ -78,7 +78,7 @@ impl Style {
 
 /// The bracket at `cursor`, or just before it, and the matching one, by index.
 fn bracket_pair(lexemes: &[Lexeme<'_>], cursor: usize) -> Option<(usize, usize)> {
-    let is_bracket = |lexeme: &Lexeme<'_>| matches!(lexeme.kind, Kind::Opener | Kind::Closer);
+    let is_bracket = |lexeme: &Lexeme<'_>| matches!(lexeme.kind, SyntaxKind::Opener | SyntaxKind::Closer);
     let at = |place: usize| {
         let mut all = lexemes.iter().enumerate();
         all.find(|(_, one)| is_bracket(one) && (one.start..one.end()).contains(&place))
@@ -95,7 +95,7 @@ fn bracket_pair(lexemes: &[Lexeme<'_>], cursor: usize) -> Option<(usize, usize)>
         depth == 0
     };
     let other = match lexeme.kind {
-        Kind::Opener => (index..lexemes.len()).find(&mut closes),
+        SyntaxKind::Opener => (index..lexemes.len()).find(&mut closes),
         _ => (0..=index).rev().find(&mut closes),
     };
     Some((index, other?))

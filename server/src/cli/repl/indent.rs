@@ -1,6 +1,6 @@
 //! Indents a new line of an unfinished form like Clojure's editors.
 
-use super::syntax::{Kind, lexemes, open_brackets};
+use super::syntax::{SyntaxKind, lexemes, open_brackets};
 
 /// Names of forms with a body, which is indented by two columns, besides those that begin with `def`, `with-` or `when`.
 const WITH_BODY: [&str; 21] = [
@@ -34,7 +34,9 @@ pub(super) fn indentation(before: &str, prompt: usize) -> usize {
         return column(bracket.start) + 2;
     }
     match lexemes.get(open + 2) {
-        Some(argument) if head.kind == Kind::Name && !before[head.start..argument.start].contains('\n') => {
+        Some(argument)
+            if head.kind == SyntaxKind::Name && !before[head.start..argument.start].contains('\n') =>
+        {
             column(argument.start)
         }
         _ => inside,

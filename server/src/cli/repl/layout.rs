@@ -2,26 +2,26 @@
 //!
 //! It works on the text of a value. A text that fits, or that has no tokens of the language, stays as it is.
 
-use super::syntax::{Kind, lexemes};
+use super::syntax::{SyntaxKind, lexemes};
 
 /// Deepest nesting of a value that is laid out.
 const MAX_DEPTH: usize = 100;
 
 /// A printed value.
 #[derive(Debug)]
-enum Node<'t> {
+enum LayoutNode<'t> {
     /// An element without parts.
     Atom(&'t str),
     /// A collection: its brackets, its elements, and its width on one line.
-    Group { open: &'t str, close: &'t str, items: Vec<Node<'t>>, width: usize },
+    Group { open: &'t str, close: &'t str, items: Vec<LayoutNode<'t>>, width: usize },
 }
 
-impl Node<'_> {
+impl LayoutNode<'_> {
     /// Columns that it takes on one line.
     fn width(&self) -> usize {
         match self {
-            Node::Atom(text) => text.chars().count(),
-            Node::Group { width, .. } => *width,
+            LayoutNode::Atom(text) => text.chars().count(),
+            LayoutNode::Group { width, .. } => *width,
         }
     }
 }
@@ -38,29 +38,29 @@ pub(super) fn lay_out(text: &str, width: usize) -> String {
 }
 
 /// Parses the value in `text`; `None` if it does not consist of tokens and brackets, or is nested too deeply.
-fn parse(text: &str) -> Option<Node<'_>> {
-    let mut open: Vec<(&str, Vec<Node<'_>>)> = vec![("", Vec::new())];
+fn parse(text: &str) -> Option<LayoutNode<'_>> {
+    let mut open: Vec<(&str, Vec<LayoutNode<'_>>)> = vec![("", Vec::new())];
     for lexeme in lexemes(text) {
         let node = match lexeme.kind {
-            Kind::Opener => {
+            SyntaxKind::Opener => {
                 if open.len() > MAX_DEPTH {
                     return None;
                 }
                 open.push((lexeme.text, Vec::new()));
                 continue;
             }
-            Kind::Closer => {
+            SyntaxKind::Closer => {
                 let (bracket, items) = open.pop()?;
                 if open.is_empty() {
                     return None;
                 }
-                let inner: usize = items.iter().map(Node::width).sum();
+                let inner: usize = items.iter().map(LayoutNode::width).sum();
                 let width = bracket.len() + inner + items.len().saturating_sub(1) + lexeme.text.len();
-                Node::Group { open: bracket, close: lexeme.text, items, width }
+                LayoutNode::Group { open: bracket, close: lexeme.text, items, width }
             }
             // An unreadable text may contain brackets.
-            Kind::Other | Kind::Comment => return None,
-            _ => Node::Atom(lexeme.text),
+            SyntaxKind::Other | SyntaxKind::Comment => return None,
+            _ => LayoutNode::Atom(lexeme.text),
         };
         open.last_mut()?.1.push(node);
     }
@@ -70,15 +70,15 @@ fn parse(text: &str) -> Option<Node<'_>> {
 }
 
 /// Writes `node`, whose first character is in column `column`, with `closers` brackets after it on its last line.
-fn write(node: &Node<'_>, column: usize, closers: usize, width: usize, out: &mut String) {
+fn write(node: &LayoutNode<'_>, column: usize, closers: usize, width: usize, out: &mut String) {
     let (open, close, items) = match node {
-        Node::Atom(text) => return out.push_str(text),
-        Node::Group { open, close, items, .. } => (open, close, items),
+        LayoutNode::Atom(text) => return out.push_str(text),
+        LayoutNode::Group { open, close, items, .. } => (open, close, items),
     };
     let fits = column + node.width() + closers <= width;
     let inside = column + open.len();
     let pairs = open.ends_with('{') && *open != "#{";
-    let are_atoms = items.iter().all(|item| matches!(item, Node::Atom(_)));
+    let are_atoms = items.iter().all(|item| matches!(item, LayoutNode::Atom(_)));
     out.push_str(open);
     let mut at = inside;
     for (index, item) in items.iter().enumerate() {

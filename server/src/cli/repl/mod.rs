@@ -24,11 +24,11 @@ use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions};
 
-use super::input::{self, Input, Line};
+use super::input::{self, Input, InputLine};
 use super::limits::LimitArgs;
 use super::{json, report, tools, upstreams};
 use clap::{Args, ValueEnum};
-use commands::Command;
+use commands::ReplCommand;
 use completion::Vocabulary;
 use editor::{LineEditor, Prompt};
 use forms::Typed;
@@ -191,11 +191,11 @@ impl Repl {
                 Err(exit) => return exit,
             };
             match line {
-                Line::Text(line) => {
+                InputLine::Text(line) => {
                     if typed.is_empty()
                         && let Some(command) = self.command(&line).await
                     {
-                        if command == Command::Quit {
+                        if command == ReplCommand::Quit {
                             return conclusion(self.session.has_failed(), self.terminal);
                         }
                         self.obey(command).await;
@@ -212,8 +212,8 @@ impl Repl {
                         typed.push('\n');
                     }
                 }
-                Line::Interrupted => typed.clear(),
-                Line::End => {
+                InputLine::Interrupted => typed.clear(),
+                InputLine::End => {
                     if !typed.trim().is_empty() {
                         self.session.show(&typed).await;
                     }
@@ -222,7 +222,7 @@ impl Repl {
                     }
                     return conclusion(self.session.has_failed(), self.terminal);
                 }
-                Line::Failed(why) => return report::fault(&why),
+                InputLine::Failed(why) => return report::fault(&why),
             }
         }
     }
@@ -250,20 +250,20 @@ impl Repl {
     }
 
     /// The command in a line, by its colon or by a word that no definition uses.
-    async fn command<'l>(&self, line: &'l str) -> Option<Command<'l>> {
+    async fn command<'l>(&self, line: &'l str) -> Option<ReplCommand<'l>> {
         match commands::of_word(line) {
             Some((_, word)) if self.session.names().await.iter().any(|name| name == word) => None,
-            Some((command, _)) => Command::parse(command),
-            None => Command::parse(line),
+            Some((command, _)) => ReplCommand::parse(command),
+            None => ReplCommand::parse(line),
         }
     }
 
-    async fn obey(&self, command: Command<'_>) {
+    async fn obey(&self, command: ReplCommand<'_>) {
         match command {
-            Command::Help => self.session.say(commands::HELP),
-            Command::Doc(name) => self.session.read_aloud(&format!("(doc {})", literal(name))).await,
-            Command::Find(text) => self.session.read_aloud(&format!("(apropos {})", literal(text))).await,
-            Command::Tools(query) => match &self.upstreams {
+            ReplCommand::Help => self.session.say(commands::HELP),
+            ReplCommand::Doc(name) => self.session.read_aloud(&format!("(doc {})", literal(name))).await,
+            ReplCommand::Find(text) => self.session.read_aloud(&format!("(apropos {})", literal(text))).await,
+            ReplCommand::Tools(query) => match &self.upstreams {
                 Some(upstreams) => {
                     for (server, why) in tools::load_all(upstreams).await {
                         errln!("{server}: {}", report::shown(&why, self.terminal));
@@ -272,9 +272,9 @@ impl Repl {
                 }
                 None => self.session.say(upstreams::UNCONFIGURED),
             },
-            Command::Vars => self.session.names().await.iter().for_each(|name| self.session.say(name)),
-            Command::Incomplete(what) => errln!("{what}"),
-            Command::Quit => {}
+            ReplCommand::Vars => self.session.names().await.iter().for_each(|name| self.session.say(name)),
+            ReplCommand::Incomplete(what) => errln!("{what}"),
+            ReplCommand::Quit => {}
         }
     }
 

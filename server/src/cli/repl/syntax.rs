@@ -7,7 +7,7 @@ use ptc_compiler::token::Token;
 
 /// The kind of a token in the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SyntaxKind {
     /// `(`, `[`, `{`, `#{`, `#(`, `#:name{`
     Opener,
     /// `)`, `]`, `}`
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 /// A token and its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lexeme<'t> {
-    pub(super) kind: Kind,
+    pub(super) kind: SyntaxKind,
     /// The byte at which it begins.
     pub(super) start: usize,
     pub(super) text: &'t str,
@@ -43,7 +43,7 @@ impl Lexeme<'_> {
 
     /// True if it is a string or a regex at the end of `text` that is not closed yet.
     pub(super) fn is_open(&self, text: &str) -> bool {
-        self.kind == Kind::Text && self.end() == text.len() && is_unfinished(self.text)
+        self.kind == SyntaxKind::Text && self.end() == text.len() && is_unfinished(self.text)
     }
 }
 
@@ -53,10 +53,10 @@ pub(super) fn lexemes(text: &str) -> Vec<Lexeme<'_>> {
     let mut found = Vec::new();
     while let Some(token) = lexer.next() {
         let start = lexer.span().start;
-        let kind = token.map_or(Kind::Other, kind);
-        if kind == Kind::Other && text[start..].trim_start_matches('#').starts_with('"') {
+        let kind = token.map_or(SyntaxKind::Other, kind);
+        if kind == SyntaxKind::Other && text[start..].trim_start_matches('#').starts_with('"') {
             // A string that is not closed yet.
-            found.push(Lexeme { kind: Kind::Text, start, text: &text[start..] });
+            found.push(Lexeme { kind: SyntaxKind::Text, start, text: &text[start..] });
             break;
         }
         found.push(Lexeme { kind, start, text: lexer.slice() });
@@ -64,23 +64,23 @@ pub(super) fn lexemes(text: &str) -> Vec<Lexeme<'_>> {
     found
 }
 
-fn kind(token: Token) -> Kind {
+fn kind(token: Token) -> SyntaxKind {
     match token {
         Token::OpenList
         | Token::OpenVector
         | Token::OpenMap
         | Token::OpenSet
         | Token::OpenNamespacedMap
-        | Token::OpenShortFn => Kind::Opener,
-        Token::CloseList | Token::CloseVector | Token::CloseMap => Kind::Closer,
-        Token::QuotedName | Token::VarName | Token::Name(_) => Kind::Name,
-        Token::Keyword => Kind::Keyword,
-        Token::Str(_) | Token::Regex(_) => Kind::Text,
+        | Token::OpenShortFn => SyntaxKind::Opener,
+        Token::CloseList | Token::CloseVector | Token::CloseMap => SyntaxKind::Closer,
+        Token::QuotedName | Token::VarName | Token::Name(_) => SyntaxKind::Name,
+        Token::Keyword => SyntaxKind::Keyword,
+        Token::Str(_) | Token::Regex(_) => SyntaxKind::Text,
         Token::Infinity | Token::NegativeInfinity | Token::NaN | Token::Number(_) | Token::Char => {
-            Kind::Literal
+            SyntaxKind::Literal
         }
-        Token::Comment => Kind::Comment,
-        Token::Quote | Token::Var | Token::Discard => Kind::Other,
+        Token::Comment => SyntaxKind::Comment,
+        Token::Quote | Token::Var | Token::Discard => SyntaxKind::Other,
     }
 }
 
@@ -89,8 +89,8 @@ pub(super) fn open_brackets(lexemes: &[Lexeme<'_>]) -> Vec<usize> {
     let mut open = Vec::new();
     for (index, lexeme) in lexemes.iter().enumerate() {
         match lexeme.kind {
-            Kind::Opener => open.push(index),
-            Kind::Closer => drop(open.pop()),
+            SyntaxKind::Opener => open.push(index),
+            SyntaxKind::Closer => drop(open.pop()),
             _ => {}
         }
     }
@@ -104,10 +104,13 @@ mod tests {
     #[test]
     fn unfinished_strings_are_texts_up_to_the_end() {
         let shown: Vec<_> = lexemes("(str \"a ) b").iter().map(|lexeme| (lexeme.kind, lexeme.text)).collect();
-        assert_eq!(shown, [(Kind::Opener, "("), (Kind::Name, "str"), (Kind::Text, "\"a ) b")]);
-        assert_eq!(lexemes("#\"a(").last().map(|lexeme| lexeme.kind), Some(Kind::Text));
+        assert_eq!(
+            shown,
+            [(SyntaxKind::Opener, "("), (SyntaxKind::Name, "str"), (SyntaxKind::Text, "\"a ) b")]
+        );
+        assert_eq!(lexemes("#\"a(").last().map(|lexeme| lexeme.kind), Some(SyntaxKind::Text));
         let odd: Vec<_> = lexemes("~ a").iter().map(|lexeme| lexeme.kind).collect();
-        assert_eq!(odd, [Kind::Other, Kind::Name], "the unreadable hides nothing behind it");
+        assert_eq!(odd, [SyntaxKind::Other, SyntaxKind::Name], "the unreadable hides nothing behind it");
     }
 
     #[test]

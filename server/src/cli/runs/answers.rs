@@ -6,7 +6,7 @@ use ptc_host::questions::approval::Decision;
 use ptc_host::visible::{visible, visible_line};
 use ptc_mcp::json::{Map, Value, json};
 
-use super::client::Client;
+use super::client::RunsClient;
 use super::{AnswerArgs, FormArgs, found};
 use crate::cli::output::outln;
 use crate::cli::pairs;
@@ -16,7 +16,7 @@ use crate::cli::pairs;
 /// # Errors
 /// One sentence: there is no such run or question, the question is ambiguous, or the server refuses.
 pub(super) async fn decide(
-    client: &Client,
+    client: &RunsClient,
     told: &Value,
     to: &AnswerArgs,
     decision: Decision,
@@ -42,7 +42,7 @@ pub(super) async fn decide(
 /// # Errors
 /// As [`decide`].
 pub(super) async fn fill_in(
-    client: &Client,
+    client: &RunsClient,
     told: &Value,
     form: &FormArgs,
     as_json: bool,
@@ -102,7 +102,7 @@ fn one<'q>(open: &[&'q Value], run: &Value, named: Option<&str>) -> Result<&'q V
 }
 
 /// Sends the answers, and prints the result of each.
-async fn send(client: &Client, run: &Value, answers: Map, as_json: bool) -> Result<ExitCode, String> {
+async fn send(client: &RunsClient, run: &Value, answers: Map, as_json: bool) -> Result<ExitCode, String> {
     let id = text_of(&run["run_id"]);
     let body = json!({"answers": answers, "principal": run["principal"]});
     let told = client.post(&format!("/console/api/runs/{id}/answers"), &body).await?;

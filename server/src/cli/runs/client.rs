@@ -43,18 +43,18 @@ pub(super) fn token(file: Option<&Path>, env: &ProcessEnv) -> Result<Option<Secr
 }
 
 /// A client of one server.
-pub(super) struct Client {
+pub(super) struct RunsClient {
     http: HttpClient,
     server: Url,
     authorization: Option<HeaderValue>,
 }
 
-impl Client {
+impl RunsClient {
     /// A client, through `http`, of the server at `url`, whose path is ignored.
     ///
     /// # Errors
     /// The fault of the URL or the token.
-    pub(super) fn new(url: Url, token: Option<Secret>, http: HttpClient) -> Result<Client, String> {
+    pub(super) fn new(url: Url, token: Option<Secret>, http: HttpClient) -> Result<RunsClient, String> {
         let is_here = match url.host() {
             Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
             Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -67,7 +67,7 @@ impl Client {
         let unusable = || "the token has characters that no HTTP header may have".to_owned();
         let authorization =
             token.map(|token| token.header_value("Bearer ").ok_or_else(unusable)).transpose()?;
-        Ok(Client { http, server: url, authorization })
+        Ok(RunsClient { http, server: url, authorization })
     }
 
     /// Gets the document at `path`.
@@ -81,7 +81,7 @@ impl Client {
     /// Gets the document at `path` with this query.
     ///
     /// # Errors
-    /// As [`Client::get`].
+    /// As [`RunsClient::get`].
     pub(super) async fn get_with(&self, path: &str, query: Option<&str>) -> Result<Value, String> {
         self.request(Method::GET, path, query, Bytes::new()).await
     }
@@ -89,12 +89,12 @@ impl Client {
     /// Sends `body` to `path`.
     ///
     /// # Errors
-    /// As [`Client::get`].
+    /// As [`RunsClient::get`].
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
         self.request(Method::POST, path, None, body.to_string().into()).await
     }
 
-    #[expect(clippy::disallowed_methods, reason = "entry point: Client.request")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: RunsClient.request")]
     async fn request(
         &self,
         method: Method,
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_token_goes_only_where_nobody_listens() {
         let client = |url: &str, token: Option<&str>| {
-            Client::new(Url::parse(url).unwrap(), token.map(Secret::new), HttpClient::new()).err()
+            RunsClient::new(Url::parse(url).unwrap(), token.map(Secret::new), HttpClient::new()).err()
         };
         for url in ["https://ptc.example/", "http://127.0.0.1:7332/", "http://[::1]/", "http://localhost/"] {
             assert_eq!(client(url, Some("t")), None, "{url}");

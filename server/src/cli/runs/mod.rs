@@ -18,7 +18,7 @@ use ptc_host::questions::approval::Decision;
 use ptc_mcp::json::{Value, json};
 use url::Url;
 
-use self::client::Client;
+use self::client::RunsClient;
 use super::{health, report, upstreams};
 use crate::cli::output::{errln, outln};
 
@@ -26,7 +26,7 @@ use crate::cli::output::{errln, outln};
 #[derive(Args, Debug)]
 pub struct RunsArgs {
     #[command(subcommand)]
-    work: Option<Work>,
+    work: Option<RunsCommand>,
 
     #[command(flatten)]
     server: ServerArgs,
@@ -41,7 +41,7 @@ pub struct RunsArgs {
 }
 
 #[derive(Subcommand, Debug)]
-enum Work {
+enum RunsCommand {
     /// Show a run with all that it asks
     Show(ShowArgs),
     /// Allow the calls that a run asks about
@@ -139,23 +139,23 @@ async fn work(args: &RunsArgs) -> Result<ExitCode, String> {
         }
     };
     let http = upstreams::http(server.ca_file.as_deref(), &env)?;
-    let client = Client::new(url, client::token(server.token_file.as_deref(), &env)?, http)?;
-    if let Some(Work::Cancel(run)) = &args.work {
+    let client = RunsClient::new(url, client::token(server.token_file.as_deref(), &env)?, http)?;
+    if let Some(RunsCommand::Cancel(run)) = &args.work {
         return cancel(&client, &run.id, args.json).await;
     }
     let told = listed(&client).await?;
     match &args.work {
-        Some(Work::Allow(to)) => {
+        Some(RunsCommand::Allow(to)) => {
             return answers::decide(&client, &told, to, Decision::Allow, args.json).await;
         }
-        Some(Work::Refuse(to)) => {
+        Some(RunsCommand::Refuse(to)) => {
             return answers::decide(&client, &told, to, Decision::Refuse, args.json).await;
         }
-        Some(Work::Answer(form)) => return answers::fill_in(&client, &told, form, args.json).await,
+        Some(RunsCommand::Answer(form)) => return answers::fill_in(&client, &told, form, args.json).await,
         _ => {}
     }
     let runs = told["runs"].as_array().map_or(&[][..], Vec::as_slice);
-    if let Some(Work::Show(wanted)) = &args.work {
+    if let Some(RunsCommand::Show(wanted)) = &args.work {
         let id = &wanted.run.id;
         let mut run = found(&told, id)?.clone();
         for asked in run["questions"].as_array_mut().into_iter().flatten() {
@@ -181,7 +181,7 @@ async fn work(args: &RunsArgs) -> Result<ExitCode, String> {
 }
 
 /// All runs that the caller may see.
-async fn listed(client: &Client) -> Result<Value, String> {
+async fn listed(client: &RunsClient) -> Result<Value, String> {
     let mut told = client.get("/console/api/runs").await?;
     while let Some(next) = told["next"].as_str() {
         let mut more = client.get_with("/console/api/runs", Some(&format!("after={next}"))).await?;
@@ -211,7 +211,7 @@ fn print(run: &Value, told: &Value, as_json: bool, whole: Option<usize>) {
     outln!("{}", visible(text.trim_end()));
 }
 
-async fn cancel(client: &Client, id: &str, as_json: bool) -> Result<ExitCode, String> {
+async fn cancel(client: &RunsClient, id: &str, as_json: bool) -> Result<ExitCode, String> {
     let is_id =
         !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     if !is_id {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ptc_mcp::json::{Value, json};
 
-use super::clients::{Client, Form};
+use super::clients::{ConfigFormat, McpClient};
 use super::json_file::JsonFile;
 use ptc_protocol::identity::PACKAGE;
 
@@ -23,8 +23,8 @@ pub(super) struct Launch {
 ///
 /// # Errors
 /// The fault of the text.
-pub(super) fn added(client: &Client, before: &str, launch: &Launch) -> Result<String, String> {
-    if client.form == Form::Codex {
+pub(super) fn added(client: &McpClient, before: &str, launch: &Launch) -> Result<String, String> {
+    if client.form == ConfigFormat::Codex {
         return of_codex(before, launch);
     }
     let file = JsonFile::parse(before)?;
@@ -44,12 +44,12 @@ pub(super) fn added(client: &Client, before: &str, launch: &Launch) -> Result<St
 /// # Errors
 /// The fault of the text.
 pub(super) fn without(
-    client: &Client,
+    client: &McpClient,
     before: &str,
     names: &[String],
     project: &str,
 ) -> Result<String, String> {
-    if client.form == Form::Codex {
+    if client.form == ConfigFormat::Codex {
         let mut document = parsed(before)?;
         let servers = document.get_mut("mcp_servers").and_then(toml_edit::Item::as_table_like_mut);
         if let Some(servers) = servers {
@@ -69,22 +69,22 @@ fn parsed(text: &str) -> Result<toml_edit::DocumentMut, String> {
 }
 
 /// The path of the entry in the file, for people: `mcpServers.ptc`.
-pub(super) fn place(client: &Client) -> String {
+pub(super) fn place(client: &McpClient) -> String {
     format!("{}.{NAME}", client.key)
 }
 
-fn entry(form: Form, launch: &Launch) -> Value {
+fn entry(form: ConfigFormat, launch: &Launch) -> Value {
     let Launch { command, args, .. } = launch;
     match form {
-        Form::Plain | Form::Codex => json!({"command": command, "args": args}),
-        Form::Typed => json!({"type": "stdio", "command": command, "args": args}),
-        Form::Copilot => json!({"type": "local", "command": command, "args": args, "tools": ["*"]}),
-        Form::Cline => json!({"command": command, "args": args, "timeout": 120}),
-        Form::OpenCode => {
+        ConfigFormat::Plain | ConfigFormat::Codex => json!({"command": command, "args": args}),
+        ConfigFormat::Typed => json!({"type": "stdio", "command": command, "args": args}),
+        ConfigFormat::Copilot => json!({"type": "local", "command": command, "args": args, "tools": ["*"]}),
+        ConfigFormat::Cline => json!({"command": command, "args": args, "timeout": 120}),
+        ConfigFormat::OpenCode => {
             let all: Vec<&String> = std::iter::once(command).chain(args).collect();
             json!({"type": "local", "command": all, "enabled": true, "timeout": 60_000})
         }
-        Form::Zed => json!({"source": "custom", "command": command, "args": args, "env": {}}),
+        ConfigFormat::Zed => json!({"source": "custom", "command": command, "args": args, "env": {}}),
     }
 }
 

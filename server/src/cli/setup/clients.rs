@@ -6,7 +6,7 @@ use ptc_host::config::ProcessEnv;
 
 /// The form in which a client configures a server that it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ConfigFormat {
     /// `{"command", "args"}`, and further keys that the client needs.
     Plain,
     /// The same with `"type": "stdio"`.
@@ -25,7 +25,7 @@ pub(super) enum Form {
 
 /// An MCP client.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct McpClient {
     /// Its name on the command line.
     pub(super) name: &'static str,
     /// Its name for people.
@@ -33,9 +33,9 @@ pub(super) struct Client {
     /// The key of its servers.
     pub(super) key: &'static str,
     /// The form of its entries.
-    pub(super) form: Form,
+    pub(super) form: ConfigFormat,
     /// Its files: that of the person first, then those of the project in the current folder.
-    files: &'static [Place],
+    files: &'static [ConfigPath],
 }
 
 /// A client's file.
@@ -48,7 +48,7 @@ pub(super) struct ClientFile {
 
 /// The place of a file.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ConfigPath {
     /// Below the home folder.
     Home(&'static str),
     /// Below the folder of applications' data: `~/.config`, `~/Library/Application Support`, `%APPDATA%`.
@@ -59,104 +59,104 @@ enum Place {
     Project(&'static str),
 }
 
-use Place::{Data, Home, Named, Project};
+use ConfigPath::{Data, Home, Named, Project};
 
 /// Every client, in the order of the search: the first of two equal servers is used.
-pub(super) const CLIENTS: [Client; 12] = [
-    Client {
+pub(super) const CLIENTS: [McpClient; 12] = [
+    McpClient {
         name: "claude-desktop",
         label: "Claude Desktop",
         key: "mcpServers",
-        form: Form::Plain,
+        form: ConfigFormat::Plain,
         files: &[Data("Claude/claude_desktop_config.json")],
     },
-    Client {
+    McpClient {
         name: "claude-code",
         label: "Claude Code",
         key: "mcpServers",
-        form: Form::Typed,
+        form: ConfigFormat::Typed,
         files: &[Home(".claude.json"), Project(".mcp.json")],
     },
-    Client {
+    McpClient {
         name: "cursor",
         label: "Cursor",
         key: "mcpServers",
-        form: Form::Plain,
+        form: ConfigFormat::Plain,
         files: &[Home(".cursor/mcp.json"), Project(".cursor/mcp.json")],
     },
-    Client {
+    McpClient {
         name: "vscode",
         label: "VS Code",
         key: "servers",
-        form: Form::Typed,
+        form: ConfigFormat::Typed,
         files: &[Data("Code/User/mcp.json"), Project(".vscode/mcp.json")],
     },
-    Client {
+    McpClient {
         name: "codex",
         label: "Codex",
         key: "mcp_servers",
-        form: Form::Codex,
+        form: ConfigFormat::Codex,
         files: &[Named("CODEX_HOME", ".codex", "config.toml"), Project(".codex/config.toml")],
     },
-    Client {
+    McpClient {
         name: "gemini",
         label: "Gemini CLI",
         key: "mcpServers",
-        form: Form::Plain,
+        form: ConfigFormat::Plain,
         files: &[Home(".gemini/settings.json"), Project(".gemini/settings.json")],
     },
-    Client {
+    McpClient {
         name: "qwen",
         label: "Qwen Code",
         key: "mcpServers",
-        form: Form::Plain,
+        form: ConfigFormat::Plain,
         files: &[Home(".qwen/settings.json"), Project(".qwen/settings.json")],
     },
-    Client {
+    McpClient {
         name: "opencode",
         label: "opencode",
         key: "mcp",
-        form: Form::OpenCode,
+        form: ConfigFormat::OpenCode,
         files: &[
             Named("XDG_CONFIG_HOME", ".config", "opencode/opencode.json"),
             Named("XDG_CONFIG_HOME", ".config", "opencode/opencode.jsonc"),
             Project("opencode.json"),
         ],
     },
-    Client {
+    McpClient {
         name: "cline",
         label: "Cline",
         key: "mcpServers",
-        form: Form::Cline,
+        form: ConfigFormat::Cline,
         files: &[
             Home(".cline/data/settings/cline_mcp_settings.json"),
             Data("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
         ],
     },
-    Client {
+    McpClient {
         name: "copilot",
         label: "Copilot CLI",
         key: "mcpServers",
-        form: Form::Copilot,
+        form: ConfigFormat::Copilot,
         files: &[Named("COPILOT_HOME", ".copilot", "mcp-config.json")],
     },
-    Client {
+    McpClient {
         name: "windsurf",
         label: "Windsurf",
         key: "mcpServers",
-        form: Form::Plain,
+        form: ConfigFormat::Plain,
         files: &[Home(".codeium/windsurf/mcp_config.json")],
     },
-    Client {
+    McpClient {
         name: "zed",
         label: "Zed",
         key: "context_servers",
-        form: Form::Zed,
+        form: ConfigFormat::Zed,
         files: &[Named("XDG_CONFIG_HOME", ".config", "zed/settings.json"), Project(".zed/settings.json")],
     },
 ];
 
-impl Client {
+impl McpClient {
     /// The client of this name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name)
@@ -228,7 +228,7 @@ impl Client {
     }
 }
 
-impl Place {
+impl ConfigPath {
     fn resolve(&self, env: &ProcessEnv, folder: &Path) -> Option<PathBuf> {
         let variable = |name: &str| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = || variable("HOME").or_else(|| variable("USERPROFILE"));

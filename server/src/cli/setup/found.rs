@@ -6,12 +6,12 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::config::clients::{ClientServers, FileContext, servers_of};
 use ptc_mcp::json::{Map, Value};
 
-use super::clients::{CLIENTS, Client, ClientFile};
+use super::clients::{CLIENTS, ClientFile, McpClient};
 use super::relative::relative_word;
 use super::{stored, upstreams_file};
 
 /// The servers of one file.
-pub(super) struct Source {
+pub(super) struct ConfiguredServers {
     /// The owner of the file, for people.
     pub(super) label: String,
     /// A suffix for the names of its servers that are taken already.
@@ -22,12 +22,12 @@ pub(super) struct Source {
 }
 
 /// The servers of all clients that have any.
-pub(super) fn everywhere(env: &ProcessEnv, folder: &Path) -> Vec<Source> {
+pub(super) fn everywhere(env: &ProcessEnv, folder: &Path) -> Vec<ConfiguredServers> {
     CLIENTS.iter().flat_map(|client| of_client(client, env, folder)).collect()
 }
 
 /// The servers of one client's files.
-pub(super) fn of_client(client: &Client, env: &ProcessEnv, folder: &Path) -> Vec<Source> {
+pub(super) fn of_client(client: &McpClient, env: &ProcessEnv, folder: &Path) -> Vec<ConfiguredServers> {
     let files = client.files(env, folder).into_iter();
     files
         .filter_map(|file| of_file(client.label, client.name, file, client.has_bare_names(), env, folder))
@@ -35,8 +35,13 @@ pub(super) fn of_client(client: &Client, env: &ProcessEnv, folder: &Path) -> Vec
 }
 
 /// The servers of the file at `path`, called `name` on the command line; `None` if it has none.
-pub(super) fn of_named(name: &str, path: &Path, env: &ProcessEnv, folder: &Path) -> Option<Source> {
-    if let Some((client, file)) = Client::of_file(path, env) {
+pub(super) fn of_named(
+    name: &str,
+    path: &Path,
+    env: &ProcessEnv,
+    folder: &Path,
+) -> Option<ConfiguredServers> {
+    if let Some((client, file)) = McpClient::of_file(path, env) {
         return of_file(name, "file", file, client.has_bare_names(), env, folder);
     }
     let file = ClientFile { path: path.to_owned(), project: None };
@@ -78,7 +83,7 @@ fn of_file(
     bare_names: bool,
     env: &ProcessEnv,
     folder: &Path,
-) -> Option<Source> {
+) -> Option<ConfiguredServers> {
     let ClientFile { path, project } = file;
     let servers = match stored::read(&path) {
         Ok(None) => return None,
@@ -94,7 +99,7 @@ fn of_file(
     if servers.as_ref().is_ok_and(|servers| servers.upstreams.is_empty() && servers.faults.is_empty()) {
         return None;
     }
-    Some(Source { label: label.to_owned(), word: word.to_owned(), path, servers })
+    Some(ConfiguredServers { label: label.to_owned(), word: word.to_owned(), path, servers })
 }
 
 /// The server objects in a file: those of the file, and those that Claude Code keeps in it for the project in

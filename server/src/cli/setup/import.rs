@@ -11,8 +11,8 @@ use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Map, Value};
 
 use super::client_entry::starts_ptc;
-use super::clients::{CLIENTS, Client};
-use super::found::{self, Source};
+use super::clients::{CLIENTS, McpClient};
+use super::found::{self, ConfiguredServers};
 use super::masked;
 use super::merge::{Decision, Fate, decide};
 use super::upstreams_file::UpstreamsFile;
@@ -86,13 +86,13 @@ pub(super) fn found(args: &ImportArgs, env: &ProcessEnv, folder: &Path) -> Resul
     Ok(import)
 }
 
-fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<Source>, String> {
+fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<ConfiguredServers>, String> {
     if from.is_empty() {
         return Ok(found::everywhere(env, folder));
     }
     let mut sources = Vec::new();
     for name in from {
-        if let Some(client) = Client::named(name) {
+        if let Some(client) = McpClient::named(name) {
             let found = found::of_client(client, env, folder);
             if found.is_empty() {
                 let files = client.files(env, folder);

@@ -10,7 +10,7 @@ use ptc_host::similar::most_similar;
 use ptc_mcp::json::Value;
 
 use super::client_entry::{self, Launch};
-use super::clients::{CLIENTS, Client, Form};
+use super::clients::{CLIENTS, ConfigFormat, McpClient};
 use super::found;
 use super::import::is_own;
 use super::merge::same_as;
@@ -56,7 +56,7 @@ pub fn run(args: InitArgs) -> ExitCode {
 pub(super) fn init(args: &InitArgs, env: &ProcessEnv, folder: &Path, own: &Path) -> Result<String, String> {
     let upstreams = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
     let client = match &args.client {
-        Some(name) => Some(Client::named(name).ok_or_else(|| unknown(name))?),
+        Some(name) => Some(McpClient::named(name).ok_or_else(|| unknown(name))?),
         None => None,
     };
     let mut out = String::new();
@@ -98,7 +98,7 @@ fn unknown(name: &str) -> String {
 /// Writes the client's entry, and returns the message.
 fn write_entry(
     args: &InitArgs,
-    client: &Client,
+    client: &McpClient,
     launch: &Launch,
     upstreams: &UpstreamsFile,
     env: &ProcessEnv,
@@ -171,10 +171,10 @@ fn write_entry(
 }
 
 /// Further steps for the client and the person until the upstreams work.
-fn hints(client: &Client, launch: &Launch, upstreams: &UpstreamsFile) -> String {
+fn hints(client: &McpClient, launch: &Launch, upstreams: &UpstreamsFile) -> String {
     let mut out = String::new();
     let label = client.label;
-    if !launch.variables.is_empty() && client.form != Form::Codex {
+    if !launch.variables.is_empty() && client.form != ConfigFormat::Codex {
         let shell = if client.has_windows() { ", which has no shell's variables," } else { "" };
         let _ = writeln!(
             out,
@@ -210,7 +210,7 @@ struct Others {
 }
 
 fn others(
-    client: &Client,
+    client: &McpClient,
     path: &Path,
     upstreams: &UpstreamsFile,
     env: &ProcessEnv,
@@ -251,7 +251,7 @@ fn others(
 
 /// The state of a client with respect to `ptc`; `path` is its file. `own` is this executable.
 pub(super) fn state_of(
-    client: &Client,
+    client: &McpClient,
     path: &Path,
     own: Option<&Path>,
     env: &ProcessEnv,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value};
 
-use super::found::Source;
+use super::found::ConfiguredServers;
 use super::relative::relative_word;
 use super::upstreams_file::UpstreamsFile;
 
@@ -39,7 +39,7 @@ pub(super) enum Fate {
 /// Decides about the servers of all `sources`, in order. `is_own` tells whether an entry starts `ptc` itself;
 /// `fault_of` returns the fault of an upstream of this name, with its credentials.
 pub(super) fn decide(
-    sources: Vec<Source>,
+    sources: Vec<ConfiguredServers>,
     file: &UpstreamsFile,
     is_own: &dyn Fn(&Map) -> bool,
     fault_of: &dyn Fn(&str, &Map, &Map) -> Option<String>,

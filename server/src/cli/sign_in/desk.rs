@@ -50,26 +50,26 @@ pub(super) fn now() -> u64 {
 
 /// Why a sign-in failed: a code for programs, and a text for people.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct DeskError {
     pub(super) code: String,
     pub(super) text: String,
 }
 
-impl Fault {
-    pub(super) fn new(code: &str, text: String) -> Fault {
-        Fault { code: code.to_owned(), text }
+impl DeskError {
+    pub(super) fn new(code: &str, text: String) -> DeskError {
+        DeskError { code: code.to_owned(), text }
     }
 }
 
-impl From<SignInError> for Fault {
-    fn from(error: SignInError) -> Fault {
-        Fault { code: error.code().to_owned(), text: error.to_string() }
+impl From<SignInError> for DeskError {
+    fn from(error: SignInError) -> DeskError {
+        DeskError { code: error.code().to_owned(), text: error.to_string() }
     }
 }
 
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Fault {
-        Fault::from(SignInError::from(failure))
+impl From<Failure> for DeskError {
+    fn from(failure: Failure) -> DeskError {
+        DeskError::from(SignInError::from(failure))
     }
 }
 

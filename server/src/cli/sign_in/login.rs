@@ -14,10 +14,10 @@ use ptc_host::time::{self, timeout_at};
 
 use super::announce::Announcer;
 use super::browser;
-use super::desk::{self, DeskArgs, Fault, now};
+use super::desk::{self, DeskArgs, DeskError, now};
 use super::loopback::Loopback;
 use super::surroundings::Surroundings;
-use crate::cli::input::{Input, Line};
+use crate::cli::input::{Input, InputLine};
 use crate::cli::report;
 use ptc_transport::closing_page::ClosingPage;
 
@@ -79,7 +79,7 @@ async fn login(args: &LoginArgs) -> ExitCode {
     }
 }
 
-async fn sign_in(args: &LoginArgs, site: &Site, announcer: Announcer<'_>) -> Result<SignedIn, Fault> {
+async fn sign_in(args: &LoginArgs, site: &Site, announcer: Announcer<'_>) -> Result<SignedIn, DeskError> {
     let principal = args.principal.as_deref().unwrap_or(PROCESS);
     if args.device || (desk::wants_device(site) && !args.paste) {
         with_code(site, principal, announcer).await
@@ -91,7 +91,7 @@ async fn sign_in(args: &LoginArgs, site: &Site, announcer: Announcer<'_>) -> Res
 }
 
 /// The browser returns to a listener of this command.
-async fn in_browser(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, Fault> {
+async fn in_browser(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, DeskError> {
     let redirect = &site.config().redirect;
     let mut loopback = listen(redirect, desk::registers(site))?;
     let begun = site.begin(principal, &redirect.uri(loopback.port())).await?;
@@ -131,7 +131,7 @@ async fn in_browser(site: &Site, principal: &str, announcer: Announcer<'_>) -> R
 
 /// Listens on the configured port. If we register a client ourselves and the port is taken, another port is used: it
 /// is registered, and no other party knows it (auth.md 8).
-fn listen(redirect: &OAuthRedirect, registers: bool) -> Result<Loopback, Fault> {
+fn listen(redirect: &OAuthRedirect, registers: bool) -> Result<Loopback, DeskError> {
     let bind = |port| Loopback::bind(&redirect.host, port, &redirect.path);
     let in_use = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
     let bound = match bind(redirect.port) {
@@ -142,7 +142,7 @@ fn listen(redirect: &OAuthRedirect, registers: bool) -> Result<Loopback, Fault> 
         true => Failure::PortInUse { port: redirect.port }.into(),
         false => {
             let (host, port) = (&redirect.host, redirect.port);
-            Fault::new("no_listener", format!("cannot listen on {host} port {port}: {error}"))
+            DeskError::new("no_listener", format!("cannot listen on {host} port {port}: {error}"))
         }
     })
 }
@@ -153,21 +153,23 @@ fn unheard(redirect: &OAuthRedirect) -> String {
 }
 
 /// The person pastes the address at which a browser on any machine ended.
-async fn by_pasting(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, Fault> {
+async fn by_pasting(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, DeskError> {
     let uri = unheard(&site.config().redirect);
     let begun = site.begin(principal, &uri).await?;
     announcer.open(begun.url.expose(), true);
     announcer.ask_for_address(&uri);
-    let no_answer = |why: String| Fault::new("no_answer", why);
+    let no_answer = |why: String| DeskError::new("no_answer", why);
     let mut input = Input::plain().map_err(|error| no_answer(error.to_string()))?;
     // A bare code does not reveal its sender.
     let bare_code = (!begun.advertises_iss).then_some(&begun.state);
     loop {
         let text = match input.line().await {
-            Line::Text(text) if text.trim().is_empty() => continue,
-            Line::Text(text) => text,
-            Line::Failed(why) => return Err(no_answer(why)),
-            Line::Interrupted | Line::End => return Err(no_answer("no address was pasted".to_owned())),
+            InputLine::Text(text) if text.trim().is_empty() => continue,
+            InputLine::Text(text) => text,
+            InputLine::Failed(why) => return Err(no_answer(why)),
+            InputLine::Interrupted | InputLine::End => {
+                return Err(no_answer("no address was pasted".to_owned()));
+            }
         };
         let completed = match Callback::of_pasted(&text, &uri, bare_code) {
             Ok(callback) => site.complete(callback).await?,
@@ -184,7 +186,7 @@ async fn by_pasting(site: &Site, principal: &str, announcer: Announcer<'_>) -> R
 }
 
 /// The person enters a code on another machine.
-async fn with_code(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, Fault> {
+async fn with_code(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, DeskError> {
     let mut device = site.begin_device(principal, &unheard(&site.config().redirect)).await?;
     announcer.device(&device.shown);
     Ok(site.finish_device(&mut device).await?)

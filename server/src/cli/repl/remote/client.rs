@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const MAX_BYTES: usize = 16 << 20;
 
 /// Sends requests to one server.
-pub(super) struct Caller {
+pub(super) struct RemoteCaller {
     client: Client,
     target: Target,
     url: Url,
@@ -29,7 +29,7 @@ pub(super) struct Caller {
     last_id: Cell<u64>,
 }
 
-impl Caller {
+impl RemoteCaller {
     /// A caller, through `client`, of the server at `url`, which may leave out the path `/mcp`.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Caller {
         Ok(tools.iter().map(|tool| (text(&tool["name"]), line(tool))).collect())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "entry point: Caller.request")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: RemoteCaller.request")]
     async fn request(&self, method: &str, name: Option<&str>, mut params: Value) -> Result<Value, String> {
         self.last_id.set(self.last_id.get() + 1);
         params["_meta"] = json!({

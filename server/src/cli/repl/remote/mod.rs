@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use client::Caller;
+use client::RemoteCaller;
 use ptc_host::config::ProcessEnv;
 use ptc_mcp::json::{Value, json};
 
@@ -21,7 +21,7 @@ use super::completion::Vocabulary;
 use super::editor::{LineEditor, Prompt};
 use super::forms::{self, Typed};
 use super::{conclusion, default_history};
-use crate::cli::input::{Input, Line};
+use crate::cli::input::{Input, InputLine};
 use crate::cli::{report, upstreams};
 use crate::options::flags::find;
 
@@ -92,7 +92,7 @@ pub(super) async fn run(
 }
 
 struct Remote {
-    caller: Caller,
+    caller: RemoteCaller,
     /// The session that evaluates, if any.
     session: Option<String>,
     display: Cell<Display>,
@@ -111,7 +111,7 @@ impl Remote {
     async fn open(url: &str, args: &RemoteArgs, ca_file: Option<&Path>) -> Result<Remote, String> {
         let env = ProcessEnv::current();
         let set = find("http-auth-token").in_environment(&env).and_then(|(_, token)| token.to_str());
-        let caller = Caller::new(url, args.token.as_deref().or(set), upstreams::http(ca_file, &env)?)?;
+        let caller = RemoteCaller::new(url, args.token.as_deref().or(set), upstreams::http(ca_file, &env)?)?;
         let tools = caller.tools().await?;
         let has_sessions = tools.iter().any(|(name, _)| name == "lisp_session_start");
         if args.session && !has_sessions {
@@ -217,13 +217,13 @@ impl Remote {
                 Err(exit) => return exit,
             };
             match line {
-                Line::Text(line) if typed.is_empty() && is_command(&line) => {
+                InputLine::Text(line) if typed.is_empty() && is_command(&line) => {
                     let command = commands::of_word(&line).map_or(line.trim(), |(command, _)| command);
                     if !self.obey(command).await {
                         return conclusion(self.failed.get(), self.terminal);
                     }
                 }
-                Line::Text(line) => {
+                InputLine::Text(line) => {
                     typed.push_str(&line);
                     if forms::read(&typed) == Typed::Unfinished && typed.len() < LONGEST_TEXT {
                         typed.push('\n');
@@ -234,8 +234,8 @@ impl Remote {
                         self.show(&program).await;
                     }
                 }
-                Line::Interrupted => typed.clear(),
-                Line::End => {
+                InputLine::Interrupted => typed.clear(),
+                InputLine::End => {
                     if !typed.trim().is_empty() {
                         self.show(&typed).await;
                     }
@@ -244,7 +244,7 @@ impl Remote {
                     }
                     return conclusion(self.failed.get(), self.terminal);
                 }
-                Line::Failed(why) => return report::fault(&why),
+                InputLine::Failed(why) => return report::fault(&why),
             }
         }
     }

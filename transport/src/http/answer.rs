@@ -5,7 +5,8 @@ use http::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
     REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
+use ptc_host::visible::visible_on_page;
 use ptc_mcp::RpcError;
 
 use super::auth::Unauthenticated;
@@ -168,5 +169,17 @@ pub(super) fn caching(answer: &mut HttpResponse, is_mcp: bool) {
 fn with_body(status: StatusCode, body: Body) -> HttpResponse {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
+    answer
+}
+
+/// True for a method that only reads.
+pub(super) fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+/// Data of the console, as JSON.
+pub(super) fn data(data: String) -> HttpResponse {
+    let mut answer = json(StatusCode::OK, visible_on_page(&data).into_owned());
+    answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
 }

@@ -17,7 +17,6 @@ use ptc_host::time::{self, timeout_at};
 use ptc_mcp::sse::message_event;
 use tokio::task::JoinHandle;
 
-use super::connection::InProgress;
 use ptc_protocol::Finished;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::usage::Count;
@@ -487,39 +486,6 @@ impl HttpBody for Body {
             }
             BodySource::Events(_) => SizeHint::default(),
         }
-    }
-}
-
-/// A body whose request counts as in progress until it is sent.
-pub(super) struct BodyInProgress {
-    body: Body,
-    _request: InProgress,
-}
-
-impl BodyInProgress {
-    /// This body of the answer to `request`.
-    pub(super) fn new(body: Body, request: InProgress) -> Self {
-        BodyInProgress { body, _request: request }
-    }
-}
-
-impl HttpBody for BodyInProgress {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -9,8 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use http::Request;
-use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -22,9 +20,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
-use super::connection_registry::{Activity, Busy, Over, Registration, Rest};
+use super::connection_registry::{Activity, Over, Registration, Rest};
+use super::endpoint::Endpoint;
 use super::gated::Gated;
-use super::router::{Endpoint, route};
+use super::in_progress::{Handle, InProgress, ReceivedRequest};
+use super::router::route;
 
 /// Streams of one HTTP/2 connection at a time.
 const MAX_STREAMS: u32 = 256;
@@ -62,48 +62,6 @@ where
             engine.serve_in_turns(|| activity.turns_of(), stream).await;
         });
     }
-}
-
-/// A request that is being answered, with its server; ends when dropped.
-///
-/// It holds its connection's own handle of the server. With one reference count for all connections, the threads would
-/// contend for its cache line with every request.
-pub(super) struct InProgress(Rc<Handle>);
-
-/// A connection's handle of its server.
-struct Handle {
-    endpoint: Arc<Endpoint>,
-    here: Rc<Here>,
-}
-
-impl InProgress {
-    fn begin(server: &Rc<Handle>) -> Self {
-        server.endpoint.active.begin();
-        server.here.begin();
-        InProgress(server.clone())
-    }
-
-    /// The server.
-    pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
-        &self.0.endpoint
-    }
-}
-
-impl Drop for InProgress {
-    fn drop(&mut self) {
-        self.endpoint().active.end();
-        self.0.here.end();
-    }
-}
-
-/// A received request.
-pub(super) struct ReceivedRequest {
-    pub(super) request: Request<Incoming>,
-    /// The address of its client.
-    pub(super) peer: IpAddr,
-    /// Keeps its connection from being idle.
-    pub(super) busy: Busy,
-    pub(super) in_progress: InProgress,
 }
 
 /// Serves a connection to its end.

@@ -3,16 +3,15 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::header::X_CONTENT_TYPE_OPTIONS;
-use http::{HeaderValue, Method, StatusCode, Uri};
+use http::{Method, Uri};
 use hyper::body::Incoming;
 use ptc_host::time;
-use ptc_host::visible::visible_on_page;
 
-use super::answer::{self, HttpResponse};
+use super::admission::admit;
+use super::answer::{self, HttpResponse, data, is_read};
 use super::console_runs;
+use super::endpoint::{Endpoint, Seen};
 use super::headers::Headers;
-use super::router::{Endpoint, Seen, admit};
 use ptc_observers::console::{Facts, PAGE as FILES};
 
 /// The path of the page.
@@ -75,14 +74,4 @@ pub(super) async fn answer(
 /// True if the answer to `path` must not be stored by any cache.
 pub(super) fn holds_data(path: &str) -> bool {
     matches!(path, STATE | CATALOG | SIGN_INS) || console_runs::is_path(path)
-}
-
-pub(super) fn is_read(method: &Method) -> bool {
-    *method == Method::GET || *method == Method::HEAD
-}
-
-pub(super) fn data(json: String) -> HttpResponse {
-    let mut answer = answer::json(StatusCode::OK, visible_on_page(&json).into_owned());
-    answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    answer
 }

@@ -10,11 +10,10 @@ use ptc_mcp::json::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::{self, HttpResponse};
+use super::answer::{self, HttpResponse, data, is_read};
 use super::auth::HttpCaller;
-use super::console::{data, is_read};
+use super::endpoint::Endpoint;
 use super::headers::Headers;
-use super::router::Endpoint;
 use super::small_body;
 use ptc_observers::console::{RunsFacts, cancelled, taken, whole_question};
 use ptc_protocol::principal::Principal;

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 
+use super::admission::{admit, check_source};
 use super::answer::{self, HttpResponse};
+use super::endpoint::Endpoint;
 use super::headers::Headers;
-use super::router::{Endpoint, admit, check_source};
 use ptc_observers::metrics::{Exposition, Format, MetricKind};
 
 /// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone.

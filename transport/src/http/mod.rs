@@ -3,8 +3,8 @@
 //! Every connection lives on one worker thread of the engine, where its programs start without a thread switch. A
 //! request is checked in a fixed order — host, origin, credentials, method — before its body is read.
 
+mod admission;
 mod answer;
-
 mod auth;
 mod body;
 mod calm;
@@ -13,12 +13,13 @@ mod connection_registry;
 mod console;
 mod console_runs;
 mod counts;
-
 mod ended_elsewhere;
+mod endpoint;
 mod frames;
 mod gated;
 mod headers;
 mod ids;
+mod in_progress;
 mod limiter;
 mod listener;
 mod metrics;

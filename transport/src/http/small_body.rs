@@ -7,9 +7,9 @@ use hyper::body::{Body as _, Incoming};
 
 use super::answer::{self, HttpResponse};
 use super::body::{Received, Reception};
+use super::endpoint::Endpoint;
 use super::headers::Headers;
 use super::post::{is_json, not_read};
-use super::router::Endpoint;
 use ptc_protocol::principal::Principal;
 
 /// Longest body, in bytes.

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::router::Endpoint;
+use super::endpoint::Endpoint;
 use super::{BoundListener, HttpServer, Listening};
 use ptc_protocol::SessionNeed;
 use ptc_protocol::settings::{Http, NamedToken, RateLimit};

@@ -8,10 +8,11 @@ use hyper::body::Incoming;
 use ptc_host::time;
 use ptc_mcp::json::json;
 
+use super::admission::check_source;
 use super::answer::{self, HttpResponse};
+use super::endpoint::Endpoint;
 use super::headers::Headers;
 use super::limiter::AttemptVerdict;
-use super::router::{Endpoint, check_source};
 use super::small_body;
 use ptc_runs::webhook::{ANSWERS, HEADER, Taken};
 

@@ -4,25 +4,26 @@
 
 mod cookie;
 mod page;
+mod sites;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::header::SET_COOKIE;
 use http::{Method, StatusCode, Uri};
-use ptc_host::config::{OAuthConfig, OAuthIdentity};
 use ptc_host::sign_in::callback::Callback;
-use ptc_host::sign_in::{Site, client_document, document_address, redirect_address};
+use ptc_host::sign_in::redirect_address;
 use ptc_host::visible::visible_line;
 use tracing::warn;
 
+use super::admission::{admit, check_source};
 use super::answer::{self, HttpResponse};
+use super::endpoint::{Endpoint, Seen};
 use super::headers::Headers;
-use super::router::{Endpoint, Seen, admit, check_source};
 use crate::closing_page::ClosingPage;
 use cookie::BrowserKey;
 use ptc_host::digest::short_hash;
-use ptc_protocol::settings::PublicUrl;
+pub(super) use sites::SignInPage;
 
 /// The path of the page, which also returns the link to the upstream's sign-in.
 const START: &str = "/oauth/start";
@@ -30,28 +31,6 @@ const START: &str = "/oauth/start";
 const CALLBACK: &str = "/oauth/callback";
 /// The path of our client metadata, for upstreams' authorization servers.
 const CLIENT: &str = "/oauth/client.json";
-
-/// The page, and the upstreams for which callers sign in on it.
-pub(super) struct SignInPage {
-    public: PublicUrl,
-    sites: Vec<Arc<Site>>,
-    /// The client ID metadata document.
-    client: String,
-}
-
-impl SignInPage {
-    /// The page at this URL. Callers sign in for themselves: only the operator makes a sign-in that all callers
-    /// share.
-    pub(super) fn new(public: PublicUrl, mut sites: Vec<Arc<Site>>) -> SignInPage {
-        let own = |config: &OAuthConfig| {
-            config.grant.has_person() && config.identity == OAuthIdentity::PerPrincipal
-        };
-        sites.retain(|site| own(site.config()));
-        let origin = public.origin();
-        let client = client_document(&document_address(origin), &[redirect_address(origin)]).to_string();
-        SignInPage { public, sites, client }
-    }
-}
 
 /// True if the answer at `path` must not be stored by any cache.
 pub(super) fn holds_data(path: &str) -> bool {

@@ -1,0 +1,104 @@
+//! The checks before a request is read: host and origin, then credentials.
+
+use std::net::IpAddr;
+
+use http::{HeaderValue, StatusCode};
+use ptc_host::time;
+use tracing::warn;
+
+use super::answer::{self, HttpResponse};
+use super::auth::HttpCaller;
+use super::endpoint::Endpoint;
+use super::headers::Headers;
+use super::limiter::AttemptVerdict;
+use super::origin::is_loopback_authority;
+
+/// Host, origin, credentials: the caller of the request, or the refusal.
+pub(super) fn admit<'e>(
+    endpoint: &'e Endpoint,
+    peer: IpAddr,
+    authority: Option<&str>,
+    headers: &Headers<'_>,
+) -> Result<&'e HttpCaller, Box<HttpResponse>> {
+    check_source(endpoint, authority, headers)?;
+    authenticate(endpoint, peer, headers)
+}
+
+/// Host and origin: the checks that keep foreign web pages out.
+pub(super) fn check_source(
+    endpoint: &Endpoint,
+    authority: Option<&str>,
+    headers: &Headers<'_>,
+) -> Result<(), Box<HttpResponse>> {
+    let forbidden = || Err(Box::new(answer::text(StatusCode::FORBIDDEN, "forbidden")));
+    if endpoint.loopback_bind && !has_own_host(endpoint, authority, headers) {
+        endpoint.counts.host_rejected(&endpoint.instance);
+        return forbidden();
+    }
+    // Two `Origin` headers are refused.
+    let origin = match headers.origin.only() {
+        Ok(origin) => origin.map(|value| value.to_str().map_err(|_| ())),
+        Err(()) => Some(Err(())),
+    };
+    if !endpoint.origins.admits(origin) {
+        endpoint.counts.origin_rejected(&endpoint.instance);
+        return forbidden();
+    }
+    Ok(())
+}
+
+/// A valid token always passes; the limiter applies only to requests without one.
+fn authenticate<'e>(
+    endpoint: &'e Endpoint,
+    peer: IpAddr,
+    headers: &Headers<'_>,
+) -> Result<&'e HttpCaller, Box<HttpResponse>> {
+    let why = match endpoint.authenticator.caller(headers) {
+        Ok(caller) => {
+            if let Some(limiter) = &endpoint.limiter {
+                limiter.succeeded(peer);
+            }
+            return Ok(caller);
+        }
+        Err(why) => why,
+    };
+    endpoint.counts.auth_failure(&endpoint.instance, why);
+    let Some(limiter) = &endpoint.limiter else { return Err(Box::new(answer::unauthorized(why))) };
+    match limiter.failed(peer, time::now()) {
+        AttemptVerdict::Blocked(seconds) => {
+            Err(Box::new(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds)))
+        }
+        AttemptVerdict::Refused { armed } => {
+            if armed {
+                endpoint.counts.rate_limited(&endpoint.instance, peer, limiter.block());
+                warn!(
+                    event = "http_auth_rate_limited",
+                    instance = endpoint.instance,
+                    source = %peer,
+                    block_ms = limiter.block().as_millis() as u64
+                );
+            }
+            Err(Box::new(answer::unauthorized(why)))
+        }
+    }
+}
+
+/// True if `Host`, or the HTTP/2 authority in its place, names this machine, or the server as `--public-url` does.
+fn has_own_host(endpoint: &Endpoint, authority: Option<&str>, headers: &Headers<'_>) -> bool {
+    // Two `Host` headers are refused.
+    let Ok(host) = headers.host.only() else { return false };
+    let host = match host.map(HeaderValue::to_str).transpose() {
+        Ok(host) => host,
+        Err(_) => return false,
+    };
+    match (host, authority) {
+        (None, None) => false,
+        (host, authority) => {
+            let own =
+                |authority| endpoint.public_url.as_ref().is_some_and(|url| url.has_authority(authority));
+            host.into_iter()
+                .chain(authority)
+                .all(|authority| is_loopback_authority(authority) || own(authority))
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What the requests of a listener share, and what is known of one of them.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http::{HeaderValue, StatusCode};
+use ptc_host::engine::Engine;
+use ptc_host::time::Instant;
+use ptc_mcp::RpcError;
+use tokio::sync::Notify;
+
+use super::auth::Authenticator;
+use super::body::{Bodies, BodyReservation};
+use super::connection_registry::{Busy, ConnectionRegistry};
+use super::counts::Counts;
+use super::headers::Headers;
+use super::limiter::Limiter;
+use super::origin::OriginRule;
+use super::sessions::{NoSession, Session, Sessions};
+use super::sign_in::SignInPage;
+use crate::readiness::Readiness;
+use crate::sharded_counter::ShardedCounter;
+use ptc_observers::Telemetry;
+use ptc_protocol::principal::Principal;
+use ptc_protocol::server_state::ServerState;
+use ptc_protocol::settings::PublicUrl;
+use ptc_protocol::{Drain, Service, SessionNeed};
+
+/// The shared state of all connections of a listener.
+pub(super) struct Endpoint {
+    pub(super) service: Arc<Service>,
+    /// The engine whose threads serve the connections.
+    pub(super) engine: Engine,
+    /// The telemetry for operators.
+    pub(super) telemetry: Arc<Telemetry>,
+    pub(super) path: String,
+    pub(super) instance: String,
+    pub(super) loopback_bind: bool,
+    pub(super) authenticator: Authenticator,
+    pub(super) origins: OriginRule,
+    pub(super) limiter: Option<Limiter>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) connections: Arc<ConnectionRegistry>,
+    pub(super) bodies: Arc<Bodies>,
+    /// Longest wait for the answer of a call.
+    pub(super) call_budget: Duration,
+    pub(super) active: Active,
+    /// Set when calls that still run must end.
+    pub(super) ending: Drain,
+    pub(super) counts: Counts,
+    /// True if the console is served.
+    pub(super) console: bool,
+    /// The public URL of this endpoint, if the operator has set one.
+    pub(super) public_url: Option<PublicUrl>,
+    /// The page where callers sign in to upstreams, if there is one.
+    pub(super) sign_in: Option<Arc<SignInPage>>,
+    /// When it was bound.
+    pub(super) started: Instant,
+    /// The path of metrics, if they are served.
+    pub(super) metrics_path: Option<String>,
+}
+
+/// Counts requests in progress.
+#[derive(Debug, Default)]
+pub(super) struct Active {
+    count: ShardedCounter,
+    /// True if a task waits until there are none.
+    awaited: AtomicBool,
+    ended: Notify,
+}
+
+impl Active {
+    pub(super) fn begin(&self) {
+        self.count.add(1);
+    }
+
+    pub(super) fn end(&self) {
+        self.count.add(-1);
+        if self.awaited.load(Ordering::SeqCst) {
+            self.ended.notify_waiters();
+        }
+    }
+
+    /// The number of requests in progress.
+    pub(super) fn count(&self) -> u64 {
+        self.count.count()
+    }
+
+    /// Completes when no request is in progress.
+    pub(super) async fn none(&self) {
+        // From now on every end notifies the waiter. A request that ended without seeing the flag is part of the sum.
+        self.awaited.store(true, Ordering::SeqCst);
+        loop {
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if self.count() == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+/// The facts of a request for its log line and its connection.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// The request's own id.
+    pub(super) request_id: HeaderValue,
+    pub(super) principal: Option<Principal>,
+    pub(super) session: Option<Arc<Session>>,
+    /// Keeps the connection busy until the answer is known; after that the client must act. An answer that continues
+    /// after its head takes it over.
+    pub(super) busy: Option<Busy>,
+    /// The account of the request's body, once that has been read.
+    pub(super) held: Option<BodyReservation>,
+}
+
+impl Seen {
+    /// Moves the facts out for another task; the rest still names the request.
+    pub(super) fn take(&mut self) -> Seen {
+        let (request_id, principal) = (self.request_id.clone(), self.principal.clone());
+        std::mem::replace(self, Seen { request_id, principal, session: None, busy: None, held: None })
+    }
+}
+
+/// Why a request has no session.
+#[derive(Debug)]
+pub(super) enum Unnamed {
+    /// It names no session.
+    Missing,
+    /// It names a session that is closed, unknown or of another principal.
+    Unknown,
+    /// It names a session that could be resumed here if there were room.
+    Refused(NoSession),
+}
+
+impl Endpoint {
+    /// True if this is the MCP path, with or without a trailing slash.
+    pub(super) fn serves(&self, path: &str) -> bool {
+        let without = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
+        path[..without(path)] == self.path[..without(&self.path)]
+    }
+
+    /// The readiness of the server. The usual answer takes no lock.
+    pub(super) fn readiness(&self) -> Readiness {
+        match self.service.is_draining() {
+            true => Readiness::Draining,
+            false if self.service.is_starting() => Readiness::Starting,
+            false if self.telemetry.sources.state.as_ref().is_some_and(ServerState::is_lost) => {
+                Readiness::StateUnavailable
+            }
+            false if self.sessions.is_saturated() => Readiness::Saturated,
+            false => Readiness::Ready,
+        }
+    }
+
+    /// The session that `MCP-Session-Id` names: 400 without one.
+    pub(super) fn named_session(
+        &self,
+        headers: &Headers<'_>,
+        principal: &Principal,
+    ) -> Result<Arc<Session>, Unnamed> {
+        let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or(Unnamed::Missing)?;
+        let id = id.to_str().map_err(|_| Unnamed::Unknown)?;
+        let session = match self.service.session_need {
+            // Without a secret, ids are known to one process, and so is the state of their sessions.
+            SessionNeed::State if !self.sessions.seals() => self.sessions.get(id, principal),
+            SessionNeed::State | SessionNeed::Habits | SessionNeed::None => {
+                self.sessions.get_or_adopt(id, principal).map_err(Unnamed::Refused)?
+            }
+        };
+        session.ok_or(Unnamed::Unknown)
+    }
+
+    /// The status and sentence for a session that cannot begin. Counts the refusal.
+    pub(super) fn no_session(&self, refusal: NoSession) -> (StatusCode, RpcError) {
+        let (status, limit, text) = match refusal {
+            NoSession::OwnerLimit(limit) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "max_sessions_per_owner",
+                format!(
+                    "session owner limit exceeded: all {limit} sessions of this caller are in use \
+                     (--http-max-sessions-per-owner)"
+                ),
+            ),
+            NoSession::Saturated(limit) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "max_sessions",
+                format!("server saturated: all {limit} sessions are in use (--http-max-sessions)"),
+            ),
+            NoSession::NoEntropy => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "max_sessions",
+                "server saturated: the system gives no random bytes".to_owned(),
+            ),
+        };
+        self.counts.limit_rejected(&self.instance, limit);
+        (status, RpcError::new(RpcError::REFUSED, text))
+    }
+}

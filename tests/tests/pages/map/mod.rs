@@ -1,7 +1,7 @@
 //! The map of the house is true: `docs/design.md` says under "Floors" which crates and floors there are, and this reads the imports
 //! of every crate and holds them against it.
 //!
-//! `cargo test -p ptc-tests --test pages map:: -- --nocapture` prints the map as well.
+//! `cargo test -p ptc-tests --test pages map:: -- --nocapture` prints the map as well, with the imports that make circles of files.
 
 mod accounts;
 mod circles;
@@ -18,6 +18,7 @@ mod table;
 use crate::root;
 use modules::{Crate, Files};
 use resolve::Imports;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -75,6 +76,16 @@ fn the_map_is_printed() {
         }
         for circle in rules::circles_of_files(imports) {
             println!("  circle of {} files: {}", circle.len(), circle.join(", "));
+            let mut arrows: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+            for import in &imports.found {
+                if import.from != import.to && circle.contains(&import.from) && circle.contains(&import.to) {
+                    let used = import.path.rsplit("::").next();
+                    arrows.entry((&import.from, &import.to)).or_default().extend(used);
+                }
+            }
+            for ((from, to), used) in arrows {
+                println!("    {from} uses {to}: {}", used.into_iter().collect::<Vec<_>>().join(", "));
+            }
         }
     }
 }

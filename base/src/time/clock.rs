@@ -21,7 +21,7 @@ thread_local! {
 
 /// The system's clock, or one that runs on with it and can be set ahead. Clones are the same clock.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Option<Arc<Stepped>>);
+pub struct Clock(Option<Arc<SteppedClock>>);
 
 impl Clock {
     /// A clock that tests set ahead; the system's is [`Clock::default`].
@@ -175,7 +175,7 @@ fn after(now: Instant, duration: Duration) -> Instant {
 
 /// A clock that is ahead of the system's.
 #[derive(Debug, Default)]
-pub(super) struct Stepped {
+pub(super) struct SteppedClock {
     state: Mutex<ClockState>,
     /// Told of steps, for threads that are blocked.
     steps: Condvar,
@@ -190,7 +190,7 @@ struct ClockState {
     next: u64,
 }
 
-impl Stepped {
+impl SteppedClock {
     fn state(&self) -> MutexGuard<'_, ClockState> {
         self.state.lock()
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::task::coop;
 
 use super::Instant;
-use super::clock::{Stepped, real_now};
+use super::clock::{SteppedClock, real_now};
 
 pin_project_lite::pin_project! {
     /// Waits until a moment of the clock under which it was made.
@@ -25,7 +25,7 @@ pin_project_lite::pin_project! {
 /// The state of a wait by a clock that can be set ahead meanwhile.
 #[derive(Debug)]
 struct SleepState {
-    clock: Arc<Stepped>,
+    clock: Arc<SteppedClock>,
     number: u64,
     deadline: Instant,
 }
@@ -39,7 +39,7 @@ impl Drop for SleepState {
 impl Sleep {
     #[inline]
     #[expect(clippy::disallowed_methods, reason = "this is what is to be used instead")]
-    pub(super) fn new(clock: Option<Arc<Stepped>>, deadline: Instant) -> Self {
+    pub(super) fn new(clock: Option<Arc<SteppedClock>>, deadline: Instant) -> Self {
         let Some(clock) = clock else {
             return Self { timer: tokio::time::sleep_until(deadline), stepped: None };
         };
@@ -88,7 +88,7 @@ impl Future for Sleep {
 }
 
 /// When that is by the system's clock, unless it is long past.
-fn by_system(deadline: Instant, clock: &Stepped) -> Instant {
+fn by_system(deadline: Instant, clock: &SteppedClock) -> Instant {
     deadline.checked_sub(clock.ahead()).unwrap_or(deadline)
 }
 

@@ -221,9 +221,9 @@ impl Service {
     }
 
     /// The answer to bytes that are not acceptable JSON.
-    pub fn unparsable(&self, revision: Option<Revision>, malformed: json::Malformed) -> Vec<u8> {
+    pub fn unparsable(&self, revision: Option<Revision>, malformed: json::JsonError) -> Vec<u8> {
         let error = match malformed {
-            json::Malformed::TooDeep => {
+            json::JsonError::TooDeep => {
                 RpcError::new(RpcError::PARSE_ERROR, format!("Parse error: {malformed}"))
             }
             _ => RpcError::parse_error(),

@@ -10,7 +10,7 @@ mod write;
 
 #[doc(inline)]
 pub use crate::json_value as json;
-pub use scan::{Kind, MAX_DEPTH, Malformed, Members, Raw, Scanner, string_len};
+pub use scan::{JsonError, Kind, MAX_DEPTH, Members, Raw, Scanner, string_len};
 pub use text::compact_len;
 pub(crate) use text::string_of;
 pub use unique_keys::repeated_key;

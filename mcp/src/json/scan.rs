@@ -16,7 +16,7 @@ pub const MAX_DEPTH: usize = 192;
 
 /// Why a text is not acceptable JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Malformed {
+pub enum JsonError {
     /// The text is not JSON. Holds the byte offset where that became certain.
     Syntax(usize),
     /// The text nests deeper than [`MAX_DEPTH`].
@@ -25,12 +25,12 @@ pub enum Malformed {
     LoneSurrogate(usize),
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for JsonError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Malformed::Syntax(at) => write!(out, "not JSON at byte {at}"),
-            Malformed::TooDeep => write!(out, "nested deeper than {MAX_DEPTH} levels"),
-            Malformed::LoneSurrogate(at) => write!(out, "half a surrogate pair at byte {at}"),
+            JsonError::Syntax(at) => write!(out, "not JSON at byte {at}"),
+            JsonError::TooDeep => write!(out, "nested deeper than {MAX_DEPTH} levels"),
+            JsonError::LoneSurrogate(at) => write!(out, "half a surrogate pair at byte {at}"),
         }
     }
 }
@@ -79,7 +79,7 @@ pub struct Raw<'a>(&'a str);
 
 impl<'a> Raw<'a> {
     /// Checks `text` to be one JSON value and nothing else.
-    pub fn parse(text: &'a str) -> Result<Raw<'a>, Malformed> {
+    pub fn parse(text: &'a str) -> Result<Raw<'a>, JsonError> {
         let mut scanner = Scanner::new(text);
         let raw = scanner.value()?;
         scanner.end()?;
@@ -230,7 +230,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Requires that nothing but whitespace is left.
-    pub fn end(&mut self) -> Result<(), Malformed> {
+    pub fn end(&mut self) -> Result<(), JsonError> {
         match self.peek() {
             None => Ok(()),
             Some(_) => Err(self.syntax()),
@@ -239,12 +239,12 @@ impl<'a> Scanner<'a> {
 
     /// Enters the object at the cursor. Every member is then read by [`Scanner::next_member`], [`Scanner::key`] and
     /// either [`Scanner::value`] or a further descent.
-    pub fn enter_object(&mut self) -> Result<(), Malformed> {
+    pub fn enter_object(&mut self) -> Result<(), JsonError> {
         self.enter(b'{')
     }
 
     /// Enters the array at the cursor; its elements are read by [`Scanner::next_element`] and [`Scanner::value`].
-    pub fn enter_array(&mut self) -> Result<(), Malformed> {
+    pub fn enter_array(&mut self) -> Result<(), JsonError> {
         self.enter(b'[')
     }
 
@@ -253,27 +253,27 @@ impl<'a> Scanner<'a> {
         self.pos += 1;
     }
 
-    fn enter(&mut self, open: u8) -> Result<(), Malformed> {
+    fn enter(&mut self, open: u8) -> Result<(), JsonError> {
         if self.peek() != Some(open) {
             return Err(self.syntax());
         }
         self.pos += 1;
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
-        if self.depth > MAX_DEPTH { Err(Malformed::TooDeep) } else { Ok(()) }
+        if self.depth > MAX_DEPTH { Err(JsonError::TooDeep) } else { Ok(()) }
     }
 
     /// Moves to the next member of the entered object: `true` if there is one, `false` after its closing brace.
-    pub fn next_member(&mut self, first: &mut bool) -> Result<bool, Malformed> {
+    pub fn next_member(&mut self, first: &mut bool) -> Result<bool, JsonError> {
         self.next_item(first, b'}')
     }
 
     /// Moves to the next element of the entered array: `true` if there is one, `false` after its closing bracket.
-    pub fn next_element(&mut self, first: &mut bool) -> Result<bool, Malformed> {
+    pub fn next_element(&mut self, first: &mut bool) -> Result<bool, JsonError> {
         self.next_item(first, b']')
     }
 
-    fn next_item(&mut self, first: &mut bool, close: u8) -> Result<bool, Malformed> {
+    fn next_item(&mut self, first: &mut bool, close: u8) -> Result<bool, JsonError> {
         let was_first = std::mem::replace(first, false);
         match self.peek() {
             Some(byte) if byte == close => {
@@ -295,7 +295,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a member's key and its colon.
-    pub fn key(&mut self) -> Result<Cow<'a, str>, Malformed> {
+    pub fn key(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.skip_space();
         let start = self.pos;
         let has_escapes = self.string()?;
@@ -308,7 +308,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads one value of any kind and returns its text.
-    pub fn value(&mut self) -> Result<Raw<'a>, Malformed> {
+    pub fn value(&mut self) -> Result<Raw<'a>, JsonError> {
         self.skip_space();
         let start = self.pos;
         if self.text.as_bytes().get(start) == Some(&b'"') {
@@ -370,7 +370,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads the string at the cursor, and its decoded form if it has escapes: UTF-8.
-    pub(crate) fn decoded_string(&mut self) -> Result<(Raw<'a>, Option<Vec<u8>>), Malformed> {
+    pub(crate) fn decoded_string(&mut self) -> Result<(Raw<'a>, Option<Vec<u8>>), JsonError> {
         let (bytes, start) = (self.text.as_bytes(), self.pos);
         let end = plain::end(bytes, start + 1);
         if bytes.get(end) == Some(&b'"') {
@@ -378,13 +378,13 @@ impl<'a> Scanner<'a> {
             return Ok((Raw(&self.text[start..self.pos]), None));
         }
         // The string ends within the text, and is not longer than what is written.
-        let mut out = Decoded::beginning_with(&bytes[start + 1..end], bytes.len() - end);
+        let mut out = StringDecoder::beginning_with(&bytes[start + 1..end], bytes.len() - end);
         let mut at = end;
         loop {
             at = match bytes.get(at) {
                 Some(b'\\') => {
                     let letter = bytes.get(at + 1).copied().unwrap_or_default();
-                    match Decoded::simple_escape(letter) {
+                    match StringDecoder::simple_escape(letter) {
                         Some(byte) => {
                             out.push(&[byte]);
                             at + 2
@@ -397,7 +397,7 @@ impl<'a> Scanner<'a> {
                     }
                 }
                 Some(b'"') => break,
-                Some(0..=0x1f) | None => return Err(Malformed::Syntax(at)),
+                Some(0..=0x1f) | None => return Err(JsonError::Syntax(at)),
                 Some(_) => at,
             };
             at += out.copy(bytes, at);
@@ -414,11 +414,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn syntax(&self) -> Malformed {
-        Malformed::Syntax(self.pos)
+    fn syntax(&self) -> JsonError {
+        JsonError::Syntax(self.pos)
     }
 
-    fn word(&mut self, word: &str) -> Result<(), Malformed> {
+    fn word(&mut self, word: &str) -> Result<(), JsonError> {
         if self.text.as_bytes()[self.pos..].starts_with(word.as_bytes()) {
             self.pos += word.len();
             Ok(())
@@ -427,7 +427,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn digits(&mut self) -> Result<(), Malformed> {
+    fn digits(&mut self) -> Result<(), JsonError> {
         let bytes = self.text.as_bytes();
         let start = self.pos;
         while matches!(bytes.get(self.pos), Some(b'0'..=b'9')) {
@@ -436,7 +436,7 @@ impl<'a> Scanner<'a> {
         if self.pos == start { Err(self.syntax()) } else { Ok(()) }
     }
 
-    fn number(&mut self) -> Result<(), Malformed> {
+    fn number(&mut self) -> Result<(), JsonError> {
         let bytes = self.text.as_bytes();
         if bytes.get(self.pos) == Some(&b'-') {
             self.pos += 1;
@@ -461,7 +461,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a string, and returns whether it has escapes.
-    fn string(&mut self) -> Result<bool, Malformed> {
+    fn string(&mut self) -> Result<bool, JsonError> {
         let bytes = self.text.as_bytes();
         if bytes.get(self.pos) != Some(&b'"') {
             return Err(self.syntax());
@@ -479,35 +479,35 @@ impl<'a> Scanner<'a> {
                     at = self.escape(at)?;
                     has_escapes = true;
                 }
-                _ => return Err(Malformed::Syntax(at)),
+                _ => return Err(JsonError::Syntax(at)),
             }
         }
     }
 
     /// Checks the escape at `at` (a backslash) and returns the offset after it.
-    fn escape(&self, at: usize) -> Result<usize, Malformed> {
+    fn escape(&self, at: usize) -> Result<usize, JsonError> {
         let bytes = self.text.as_bytes();
         match bytes.get(at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
             Some(b'u') => {
-                let unit = hex4(bytes, at + 2).ok_or(Malformed::Syntax(at))?;
+                let unit = hex4(bytes, at + 2).ok_or(JsonError::Syntax(at))?;
                 match unit {
                     0xd800..=0xdbff => {
                         let low = (bytes.get(at + 6..at + 8) == Some(b"\\u"))
                             .then(|| hex4(bytes, at + 8))
                             .flatten()
-                            .ok_or(Malformed::LoneSurrogate(at))?;
+                            .ok_or(JsonError::LoneSurrogate(at))?;
                         if (0xdc00..=0xdfff).contains(&low) {
                             Ok(at + 12)
                         } else {
-                            Err(Malformed::LoneSurrogate(at))
+                            Err(JsonError::LoneSurrogate(at))
                         }
                     }
-                    0xdc00..=0xdfff => Err(Malformed::LoneSurrogate(at)),
+                    0xdc00..=0xdfff => Err(JsonError::LoneSurrogate(at)),
                     _ => Ok(at + 6),
                 }
             }
-            _ => Err(Malformed::Syntax(at)),
+            _ => Err(JsonError::Syntax(at)),
         }
     }
 }
@@ -521,9 +521,9 @@ struct OpenLevels {
 
 impl OpenLevels {
     /// Opens a level and returns how deep it is.
-    fn push(&mut self, object: bool, outer: usize) -> Result<usize, Malformed> {
+    fn push(&mut self, object: bool, outer: usize) -> Result<usize, JsonError> {
         if self.count + outer >= MAX_DEPTH {
-            return Err(Malformed::TooDeep);
+            return Err(JsonError::TooDeep);
         }
         let (word, bit) = (self.count / 64, self.count % 64);
         self.bits[word] = (self.bits[word] & !(1 << bit)) | (u64::from(object) << bit);
@@ -557,7 +557,7 @@ fn decoded(inner: &str) -> Cow<'_, str> {
 /// Decodes the inside of a string that the scanner has accepted.
 fn unescape(inner: &str) -> String {
     let bytes = inner.as_bytes();
-    let mut out = Decoded::beginning_with(&[], bytes.len());
+    let mut out = StringDecoder::beginning_with(&[], bytes.len());
     let mut at = 0;
     loop {
         at += out.copy(bytes, at);
@@ -574,7 +574,7 @@ fn unescape(inner: &str) -> String {
 }
 
 /// The decoded form of a string, as far as it has been read.
-struct Decoded {
+struct StringDecoder {
     /// Longer than the decoded part, with room for the next bytes.
     out: Vec<u8>,
     len: usize,
@@ -582,7 +582,7 @@ struct Decoded {
     most: usize,
 }
 
-impl Decoded {
+impl StringDecoder {
     /// Room at the end before anything is written.
     const ROOM: usize = plain::LONGEST_COPY + plain::WORD;
 
@@ -591,18 +591,22 @@ impl Decoded {
     const LONG: usize = 64 << 10;
 
     /// A string that begins with `plain`, and becomes at most `rest` bytes longer.
-    fn beginning_with(plain: &[u8], rest: usize) -> Decoded {
-        let mut out = Vec::with_capacity(plain.len() + Decoded::ROOM);
+    fn beginning_with(plain: &[u8], rest: usize) -> StringDecoder {
+        let mut out = Vec::with_capacity(plain.len() + StringDecoder::ROOM);
         out.extend_from_slice(plain);
-        out.resize(plain.len() + Decoded::ROOM, 0);
-        Decoded { out, len: plain.len(), most: plain.len() + rest }
+        out.resize(plain.len() + StringDecoder::ROOM, 0);
+        StringDecoder { out, len: plain.len(), most: plain.len() + rest }
     }
 
     #[cold]
     fn grow(&mut self) {
-        let most = self.most + Decoded::ROOM;
-        let len = if self.out.len() >= Decoded::LONG { most } else { self.out.len() * 2 + Decoded::ROOM };
-        let mut longer = vec![0; len.min(most).max(self.out.len() + Decoded::ROOM)];
+        let most = self.most + StringDecoder::ROOM;
+        let len = if self.out.len() >= StringDecoder::LONG {
+            most
+        } else {
+            self.out.len() * 2 + StringDecoder::ROOM
+        };
+        let mut longer = vec![0; len.min(most).max(self.out.len() + StringDecoder::ROOM)];
         longer[..self.len].copy_from_slice(&self.out[..self.len]);
         self.out = longer;
     }
@@ -610,7 +614,7 @@ impl Decoded {
     /// Copies the plain run at `at`, and returns its length. The copy may extend beyond that if nothing special follows.
     #[inline]
     fn copy(&mut self, bytes: &[u8], at: usize) -> usize {
-        if self.out.len() - self.len < Decoded::ROOM {
+        if self.out.len() - self.len < StringDecoder::ROOM {
             self.grow();
         }
         let copied = plain::copy(bytes, at, &mut self.out[self.len..]);
@@ -634,7 +638,7 @@ impl Decoded {
 
     /// Adds the meaning of the escape whose letter is at `at`, and returns the place after it. The scanner has accepted it.
     fn push_escape(&mut self, bytes: &[u8], at: usize) -> usize {
-        match Decoded::simple_escape(bytes.get(at).copied().unwrap_or_default()) {
+        match StringDecoder::simple_escape(bytes.get(at).copied().unwrap_or_default()) {
             Some(byte) => {
                 self.push(&[byte]);
                 at + 1
@@ -667,7 +671,7 @@ impl Decoded {
 
     fn finish(mut self) -> Vec<u8> {
         self.out.truncate(self.len);
-        if self.out.capacity() > Decoded::LONG && self.out.capacity() > self.len + self.len / 4 {
+        if self.out.capacity() > StringDecoder::LONG && self.out.capacity() > self.len + self.len / 4 {
             self.out.shrink_to_fit();
         }
         self.out
@@ -767,7 +771,7 @@ mod tests {
     #[test]
     fn refuses_half_surrogate_pairs() {
         for text in [r#""\ud800""#, r#""\udc00""#, r#""\ud800\u0041""#, r#""\ud800x""#, r#"{"\udfff":1}"#] {
-            assert!(matches!(Raw::parse(text), Err(Malformed::LoneSurrogate(_))), "{text}");
+            assert!(matches!(Raw::parse(text), Err(JsonError::LoneSurrogate(_))), "{text}");
         }
     }
 
@@ -775,8 +779,8 @@ mod tests {
     fn bounds_nesting() {
         let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
         assert!(Raw::parse(&nested(MAX_DEPTH)).is_ok());
-        assert_eq!(Raw::parse(&nested(MAX_DEPTH + 1)), Err(Malformed::TooDeep));
-        assert_eq!(Raw::parse(&"{\"a\":".repeat(100_000)), Err(Malformed::TooDeep));
+        assert_eq!(Raw::parse(&nested(MAX_DEPTH + 1)), Err(JsonError::TooDeep));
+        assert_eq!(Raw::parse(&"{\"a\":".repeat(100_000)), Err(JsonError::TooDeep));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{Member, MemberName};
 use crate::id_finder::IdFinder;
-use crate::json::{Kind, Malformed, Raw, Scanner, write_string};
+use crate::json::{JsonError, Kind, Raw, Scanner, write_string};
 
 /// Longest id that is shown in full, in bytes.
 const MAX_SHOWN_ID: usize = 256;
@@ -69,7 +69,7 @@ pub enum IdMember {
 }
 
 impl<'a> Member<'a> for IdMember {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, JsonError> {
         Ok(RequestId::from_raw(scanner.value()?).map_or(IdMember::Invalid, IdMember::Valid))
     }
 }

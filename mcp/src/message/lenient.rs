@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::outline::{Outline, Outlined};
+use super::outline::{Outline, OutlinedResult};
 use super::{Envelope, MemberName, read_envelope};
 use crate::json::{Scanner, string_of};
 #[cfg(feature = "simdutf8")]
@@ -112,7 +112,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
 }
 
 /// A message as its usual form is read.
-type Usual<'a> = Envelope<'a, Option<&'a str>, Option<&'a str>, Option<Outlined<'a>>>;
+type Usual<'a> = Envelope<'a, Option<&'a str>, Option<&'a str>, Option<OutlinedResult<'a>>>;
 
 impl<'a> From<Usual<'a>> for Message<'a> {
     fn from(envelope: Usual<'a>) -> Self {

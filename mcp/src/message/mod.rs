@@ -15,7 +15,7 @@ pub mod strict;
 
 use std::borrow::Cow;
 
-use crate::json::{Malformed, Raw, Scanner};
+use crate::json::{JsonError, Raw, Scanner};
 
 /// A message, its members in the form that one side wants them in.
 #[derive(Debug, Default)]
@@ -47,12 +47,12 @@ pub trait Member<'a>: Default {
     ///
     /// # Errors
     /// The text is not acceptable JSON.
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed>;
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, JsonError>;
 }
 
 /// As written.
 impl<'a> Member<'a> for Option<&'a str> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, JsonError> {
         Ok(Some(scanner.value()?.text()))
     }
 }
@@ -87,7 +87,7 @@ impl MemberName {
 /// last counts.
 fn read_envelope<'a, Id, Params, Answer>(
     scanner: &mut Scanner<'a>,
-) -> Result<Envelope<'a, Id, Params, Answer>, Malformed>
+) -> Result<Envelope<'a, Id, Params, Answer>, JsonError>
 where
     Id: Member<'a>,
     Params: Member<'a>,

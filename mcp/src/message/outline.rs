@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::Member;
-use crate::json::{Kind, Malformed, Raw, Scanner};
+use crate::json::{JsonError, Kind, Raw, Scanner};
 
 /// The parts of a result of `tools/call` in its usual form: places in its text, in bytes from its beginning, and the flags that
 /// decide between them. The accessors take that text.
@@ -32,19 +32,19 @@ pub struct Outline {
 
 /// A member `result`: its text, and its outline if it has the form of a tool's result.
 #[derive(Debug)]
-pub(super) struct Outlined<'a> {
+pub(super) struct OutlinedResult<'a> {
     pub(super) text: &'a str,
     pub(super) outline: Option<Outline>,
 }
 
-impl<'a> Member<'a> for Option<Outlined<'a>> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed> {
+impl<'a> Member<'a> for Option<OutlinedResult<'a>> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, JsonError> {
         let before = scanner.clone();
         if let Some((text, outline)) = Outline::read(scanner) {
-            return Ok(Some(Outlined { text, outline: Some(outline) }));
+            return Ok(Some(OutlinedResult { text, outline: Some(outline) }));
         }
         *scanner = before;
-        Ok(Some(Outlined { text: scanner.value()?.text(), outline: None }))
+        Ok(Some(OutlinedResult { text: scanner.value()?.text(), outline: None }))
     }
 }
 

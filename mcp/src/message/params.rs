@@ -1,7 +1,7 @@
 //! The members of `params` and `_meta` that the protocol reads.
 
 use super::{Member, set};
-use crate::json::{Malformed, Raw, Scanner};
+use crate::json::{JsonError, Raw, Scanner};
 use crate::meta;
 
 /// The members of `_meta` that the protocol reads.
@@ -84,12 +84,12 @@ impl<'a> ParamsMember<'a> {
 }
 
 impl<'a> Member<'a> for ParamsMember<'a> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, Malformed> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, JsonError> {
         read_params(scanner)
     }
 }
 
-fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malformed> {
+fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, JsonError> {
     if scanner.peek() != Some(b'{') {
         scanner.value()?;
         return Ok(ParamsMember::Invalid);
@@ -137,7 +137,7 @@ fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malfor
     Ok(if ambiguous { ParamsMember::Invalid } else { ParamsMember::Object(params) })
 }
 
-fn read_meta<'a>(scanner: &mut Scanner<'a>, ambiguous: &mut bool) -> Result<Option<Meta<'a>>, Malformed> {
+fn read_meta<'a>(scanner: &mut Scanner<'a>, ambiguous: &mut bool) -> Result<Option<Meta<'a>>, JsonError> {
     if scanner.peek() != Some(b'{') {
         scanner.value()?;
         return Ok(None);

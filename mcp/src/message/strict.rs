@@ -6,7 +6,7 @@
 use super::id::{IdMember, RequestId};
 use super::params::ParamsMember;
 use super::{Envelope, read_envelope};
-use crate::json::{Malformed, Scanner};
+use crate::json::{JsonError, Scanner};
 
 /// Most messages in one batch.
 pub const MAX_BATCH: usize = 64;
@@ -54,8 +54,8 @@ pub enum Incoming<'a> {
 }
 
 /// Reads a frame or body. Fails only if the bytes are no acceptable JSON.
-pub fn read(bytes: &[u8]) -> Result<Incoming<'_>, Malformed> {
-    let text = std::str::from_utf8(bytes).map_err(|error| Malformed::Syntax(error.valid_up_to()))?;
+pub fn read(bytes: &[u8]) -> Result<Incoming<'_>, JsonError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| JsonError::Syntax(error.valid_up_to()))?;
     let mut scanner = Scanner::new(text);
     let incoming = match scanner.peek() {
         Some(b'{') => Incoming::Single(read_envelope(&mut scanner)?),
@@ -69,7 +69,7 @@ pub fn read(bytes: &[u8]) -> Result<Incoming<'_>, Malformed> {
     Ok(incoming)
 }
 
-fn read_batch<'a>(scanner: &mut Scanner<'a>) -> Result<Incoming<'a>, Malformed> {
+fn read_batch<'a>(scanner: &mut Scanner<'a>) -> Result<Incoming<'a>, JsonError> {
     scanner.enter_array()?;
     let mut messages = Vec::new();
     let mut first = true;

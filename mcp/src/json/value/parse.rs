@@ -1,7 +1,7 @@
 //! The tree parser.
 
 use super::{Map, Number, Value};
-use crate::json::{Malformed, Scanner};
+use crate::json::{JsonError, Scanner};
 
 /// Deepest nesting of a text that is read, in levels of `{` and `[`, as `serde_json` has it.
 pub const MAX_NESTING: usize = 127;
@@ -10,16 +10,16 @@ pub const MAX_NESTING: usize = 127;
 ///
 /// # Errors
 /// The text is not JSON, or nests deeper.
-pub fn parse_within(text: &str, levels: usize) -> Result<Value, Malformed> {
+pub fn parse_within(text: &str, levels: usize) -> Result<Value, JsonError> {
     read(text, levels, Number::read)
 }
 
 /// Reads text that our side has written. Numbers keep their exact text.
-pub(super) fn parse_written(text: &str) -> Result<Value, Malformed> {
+pub(super) fn parse_written(text: &str) -> Result<Value, JsonError> {
     read(text, usize::MAX, Number::written)
 }
 
-fn read(text: &str, levels: usize, number: fn(&str) -> Number) -> Result<Value, Malformed> {
+fn read(text: &str, levels: usize, number: fn(&str) -> Number) -> Result<Value, JsonError> {
     let mut reader = ValueParser { scanner: Scanner::new(text), number };
     let value = reader.value(levels)?;
     reader.scanner.end()?;
@@ -32,11 +32,11 @@ struct ValueParser<'a> {
 }
 
 impl ValueParser<'_> {
-    fn value(&mut self, levels: usize) -> Result<Value, Malformed> {
+    fn value(&mut self, levels: usize) -> Result<Value, JsonError> {
         let scanner = &mut self.scanner;
         match scanner.peek() {
             Some(b'{') => {
-                let inner = levels.checked_sub(1).ok_or(Malformed::TooDeep)?;
+                let inner = levels.checked_sub(1).ok_or(JsonError::TooDeep)?;
                 scanner.open();
                 let (mut members, mut first) = (Map::new(), true);
                 while self.scanner.next_member(&mut first)? {
@@ -47,7 +47,7 @@ impl ValueParser<'_> {
                 Ok(Value::Object(members))
             }
             Some(b'[') => {
-                let inner = levels.checked_sub(1).ok_or(Malformed::TooDeep)?;
+                let inner = levels.checked_sub(1).ok_or(JsonError::TooDeep)?;
                 scanner.open();
                 let (mut items, mut first) = (Vec::new(), true);
                 while self.scanner.next_element(&mut first)? {

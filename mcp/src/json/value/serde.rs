@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::parse::{MAX_NESTING, parse_within, parse_written};
 use super::{Map, Number, Value};
-use crate::json::Malformed;
+use crate::json::JsonError;
 
 /// Serializes `value` into a tree.
 ///
@@ -72,9 +72,9 @@ impl Serialize for Number {
 #[expect(clippy::disallowed_methods, reason = "entry point: tree()")]
 fn tree<E: de::Error>(raw: &RawValue) -> Result<Value, E> {
     parse_within(raw.get(), MAX_NESTING).map_err(|malformed| match malformed {
-        Malformed::TooDeep => E::custom("recursion limit exceeded"),
-        Malformed::LoneSurrogate(_) => E::custom("lone leading surrogate in hex escape"),
-        Malformed::Syntax(_) => E::custom(malformed),
+        JsonError::TooDeep => E::custom("recursion limit exceeded"),
+        JsonError::LoneSurrogate(_) => E::custom("lone leading surrogate in hex escape"),
+        JsonError::Syntax(_) => E::custom(malformed),
     })
 }
 

@@ -13,7 +13,7 @@ use crate::callback::{Callback, CallbackVerdict};
 use crate::error_code::ErrorCode;
 use crate::failure::Failure;
 use crate::json;
-use crate::message::{OAuthRequest, OAuthResponse, Purpose};
+use crate::message::{OAuthRequest, Purpose, RequestOutcome};
 use crate::metadata::{ServerMetadata, is_same_issuer};
 use crate::scopes::Scopes;
 use crate::secret::{Secret, stored};
@@ -129,7 +129,7 @@ const OF_REQUEST: &[&str] = &[
 /// Whether the answer to [`Authorization::probe`] shows that the server does not know the client any more: an error page, which
 /// a browser would show to its person for good, or a redirect or document that says so.
 #[must_use]
-pub fn has_forgotten_client(answer: &OAuthResponse) -> bool {
+pub fn has_forgotten_client(answer: &RequestOutcome) -> bool {
     let Ok(response) = &answer.result else { return false };
     let document = json::object(response.body.expose()).unwrap_or_default();
     let told = json::text(&document, "error").map(ErrorCode::new);
@@ -215,14 +215,14 @@ impl PendingSignIn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Response, Trouble};
+    use crate::message::{Response, TransportError};
 
     #[test]
     fn a_forgotten_client_shows_in_the_answer_to_a_browser() {
         let of = |status: u16, location: &str, body: &str| {
             let headers = vec![("Location".to_owned(), location.to_owned())];
             let result = Ok(Response::new(status, headers, body));
-            has_forgotten_client(&OAuthResponse { at: Timestamp::default(), result })
+            has_forgotten_client(&RequestOutcome { at: Timestamp::default(), result })
         };
         for status in [400, 401, 404, 422] {
             assert!(of(status, "", "<html>unknown client</html>"), "{status}");
@@ -247,7 +247,7 @@ mod tests {
         ] {
             assert!(!of(status, location, body), "{status} {location} {body}");
         }
-        let trouble = OAuthResponse { at: Timestamp::default(), result: Err(Trouble::TimedOut) };
+        let trouble = RequestOutcome { at: Timestamp::default(), result: Err(TransportError::TimedOut) };
         assert!(!has_forgotten_client(&trouble));
     }
 }

@@ -8,7 +8,7 @@ use crate::cache;
 use crate::challenge::Bearer;
 use crate::failure::Failure;
 use crate::json;
-use crate::message::{Flow, Next, OAuthRequest, OAuthResponse, Trouble};
+use crate::message::{Flow, Next, OAuthRequest, RequestOutcome, TransportError};
 use crate::metadata::{ResourceMetadata, ServerMetadata, is_same_issuer, secure};
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
@@ -49,7 +49,7 @@ pub struct DiscoveryTarget {
 
 /// The result of a discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Discovered {
+pub struct DiscoveryResult {
     /// Metadata of the resource; `None` where they are absent.
     pub resource: Option<ResourceMetadata>,
     /// Metadata of the authorization server.
@@ -92,7 +92,7 @@ enum DiscoveryStage {
     Legacy,
 }
 
-type DiscoveryStep = Next<Discovered, Failure>;
+type DiscoveryStep = Next<DiscoveryResult, Failure>;
 
 impl Discovery {
     /// Discovery for `target`, after `challenge` if there was one.
@@ -173,12 +173,14 @@ impl Discovery {
         }
     }
 
-    fn answered(&mut self, answer: &OAuthResponse) -> Result<DiscoveryStep, Failure> {
+    fn answered(&mut self, answer: &RequestOutcome) -> Result<DiscoveryStep, Failure> {
         let url = self.current.take().map(String::from).unwrap_or_default();
         let unavailable = |reason: String| Failure::MetadataUnavailable { url: url.clone(), reason };
         let response = match &answer.result {
             Ok(response) => response,
-            Err(trouble @ Trouble::AddressRefused { .. }) => return Err(Failure::of_metadata(&url, trouble)),
+            Err(trouble @ TransportError::AddressRefused { .. }) => {
+                return Err(Failure::of_metadata(&url, trouble));
+            }
             Err(trouble) => {
                 self.trouble.get_or_insert(Failure::of_metadata(&url, trouble));
                 return self.try_next();
@@ -270,19 +272,19 @@ impl Discovery {
         let resource = self.resource.take();
         // Endpoints that were guessed have no document that says how long they hold: the driver asks again at the next need.
         let fresh_until = self.fresh_until.unwrap_or_default();
-        Next::Done(Ok(Discovered { resource, server, legacy, fresh_until }))
+        Next::Done(Ok(DiscoveryResult { resource, server, legacy, fresh_until }))
     }
 }
 
 impl Flow for Discovery {
-    type Output = Discovered;
+    type Output = DiscoveryResult;
     type Error = Failure;
 
     fn start(&mut self) -> DiscoveryStep {
         self.begin().unwrap_or_else(|failure| Next::Done(Err(failure)))
     }
 
-    fn receive(&mut self, answer: OAuthResponse) -> DiscoveryStep {
+    fn receive(&mut self, answer: RequestOutcome) -> DiscoveryStep {
         self.answered(&answer).unwrap_or_else(|failure| Next::Done(Err(failure)))
     }
 }

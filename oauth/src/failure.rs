@@ -2,7 +2,7 @@
 
 use crate::error_code::ErrorCode;
 pub use crate::json::MAX_DESCRIPTION;
-use crate::message::Trouble;
+use crate::message::TransportError;
 
 /// A sign-in error. `ptc login` prints its text after `cannot sign in to NAME: `; a record keeps [`code`](Self::code) as
 /// `last_error.code`. Texts of servers in it (issuers, URLs, codes) are untrusted on a terminal: code that prints them escapes
@@ -208,17 +208,17 @@ impl Failure {
     }
 
     /// The failure to read the document at `url`.
-    pub(crate) fn of_metadata(url: &str, trouble: &Trouble) -> Self {
+    pub(crate) fn of_metadata(url: &str, trouble: &TransportError) -> Self {
         match trouble {
-            Trouble::AddressRefused { url } => Self::AddressRefused { url: url.clone() },
+            TransportError::AddressRefused { url } => Self::AddressRefused { url: url.clone() },
             other => Self::MetadataUnavailable { url: url.to_owned(), reason: other.to_string() },
         }
     }
 
     /// The failure of a request to an endpoint.
-    pub(crate) fn of_endpoint(endpoint: &'static str, trouble: &Trouble) -> Self {
+    pub(crate) fn of_endpoint(endpoint: &'static str, trouble: &TransportError) -> Self {
         match trouble {
-            Trouble::AddressRefused { url } => Self::AddressRefused { url: url.clone() },
+            TransportError::AddressRefused { url } => Self::AddressRefused { url: url.clone() },
             other => Self::EndpointUnavailable { endpoint, reason: other.to_string() },
         }
     }
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn refused_addresses_are_told_as_such_wherever_they_come_up() {
-        let trouble = Trouble::AddressRefused { url: "http://10.0.0.1/".to_owned() };
+        let trouble = TransportError::AddressRefused { url: "http://10.0.0.1/".to_owned() };
         let refused = Failure::AddressRefused { url: "http://10.0.0.1/".to_owned() };
         assert_eq!(Failure::of_metadata("https://h/x", &trouble), refused);
         assert_eq!(Failure::of_endpoint("token", &trouble), refused);

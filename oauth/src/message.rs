@@ -9,7 +9,7 @@ use crate::form::FormBody;
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
 
-/// Most bytes of an answer's body (`auth.md` 2.7). The driver stops reading there and reports [`Trouble::TooLarge`].
+/// Most bytes of an answer's body (`auth.md` 2.7). The driver stops reading there and reports [`TransportError::TooLarge`].
 pub const MAX_BODY_BYTES: usize = 1 << 20;
 /// Most bytes of a token, a code or a client secret: as many as one header can carry.
 pub const MAX_TOKEN_BYTES: usize = 16 << 10;
@@ -146,7 +146,7 @@ impl fmt::Debug for Response {
 
 /// Why there was no answer. The text goes into `cannot read URL: …`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum TransportError {
     /// [`REQUEST_TIMEOUT`] passed.
     #[error("no answer within 30 s")]
     TimedOut,
@@ -169,11 +169,11 @@ pub enum Trouble {
 
 /// The outcome of a request.
 #[derive(Clone, Debug)]
-pub struct OAuthResponse {
+pub struct RequestOutcome {
     /// When it was there.
     pub at: Timestamp,
     /// The answer, or why there is none.
-    pub result: Result<Response, Trouble>,
+    pub result: Result<Response, TransportError>,
 }
 
 /// The next action of a conversation.
@@ -197,5 +197,5 @@ pub trait Flow {
     fn start(&mut self) -> Next<Self::Output, Self::Error>;
 
     /// The step after an answer.
-    fn receive(&mut self, answer: OAuthResponse) -> Next<Self::Output, Self::Error>;
+    fn receive(&mut self, answer: RequestOutcome) -> Next<Self::Output, Self::Error>;
 }

@@ -9,7 +9,7 @@ use crate::error_code::ErrorCode;
 use crate::failure::Failure;
 use crate::fetch_address::{AddressClass, classify, is_loopback_host};
 use crate::json;
-use crate::message::{Flow, Next, OAuthRequest, OAuthResponse, Purpose, Response};
+use crate::message::{Flow, Next, OAuthRequest, Purpose, RequestOutcome, Response};
 use crate::metadata::{ServerMetadata, is_same_issuer};
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
@@ -183,7 +183,7 @@ impl Registration {
         Next::Send(OAuthRequest::json(Purpose::Registration, self.endpoint.clone(), body.to_string()))
     }
 
-    fn answered(&mut self, answer: &OAuthResponse) -> Result<Next<ClientRecord, Failure>, Failure> {
+    fn answered(&mut self, answer: &RequestOutcome) -> Result<Next<ClientRecord, Failure>, Failure> {
         let response = answer.result.as_ref().map_err(|trouble| Failure::of_endpoint(ENDPOINT, trouble))?;
         match response.status {
             200 | 201 => self.record(response).map(|record| Next::Done(Ok(record))),
@@ -245,7 +245,7 @@ impl Flow for Registration {
         self.request()
     }
 
-    fn receive(&mut self, answer: OAuthResponse) -> Next<ClientRecord, Failure> {
+    fn receive(&mut self, answer: RequestOutcome) -> Next<ClientRecord, Failure> {
         self.answered(&answer).unwrap_or_else(|failure| Next::Done(Err(failure)))
     }
 }

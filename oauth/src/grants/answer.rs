@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::error_code::ErrorCode;
 use crate::failure::Failure;
 use crate::json;
-use crate::message::{OAuthResponse, Response, Trouble};
+use crate::message::{RequestOutcome, Response, TransportError};
 use crate::scopes::Scopes;
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
@@ -80,7 +80,7 @@ impl From<TokenFault> for Failure {
 ///
 /// # Errors
 /// Why there are no tokens.
-pub fn read(answer: &OAuthResponse) -> Result<TokenAnswer, TokenFault> {
+pub fn read(answer: &RequestOutcome) -> Result<TokenAnswer, TokenFault> {
     let response = successful(answer)?;
     let document = document(response).ok_or(TokenFault::Bad("no JSON object"))?;
     let access_token = json::token(&document, "access_token")
@@ -116,10 +116,12 @@ fn document(response: &Response) -> Option<Map<String, Value>> {
 }
 
 /// The response, if it is a success: a status of 200 with nothing but an error is none (GitHub).
-pub(super) fn successful(answer: &OAuthResponse) -> Result<&Response, TokenFault> {
+pub(super) fn successful(answer: &RequestOutcome) -> Result<&Response, TokenFault> {
     let response = match &answer.result {
         Ok(response) => response,
-        Err(Trouble::AddressRefused { url }) => return Err(TokenFault::AddressRefused { url: url.clone() }),
+        Err(TransportError::AddressRefused { url }) => {
+            return Err(TokenFault::AddressRefused { url: url.clone() });
+        }
         Err(trouble) => {
             return Err(TokenFault::Unavailable { reason: trouble.to_string(), retry_after: None });
         }
@@ -189,7 +191,7 @@ mod tests {
     const AT: Timestamp = Timestamp::from_seconds(784_111_777);
 
     fn of(status: u16, body: &str) -> Result<TokenAnswer, TokenFault> {
-        read(&OAuthResponse { at: AT, result: Ok(Response::new(status, Vec::new(), body)) })
+        read(&RequestOutcome { at: AT, result: Ok(Response::new(status, Vec::new(), body)) })
     }
 
     fn life(expires_in: &str) -> Option<u64> {
@@ -274,7 +276,7 @@ mod tests {
         assert_eq!(of(500, r#"{"error":"invalid_grant"}"#), unavailable("http 500"));
         assert_eq!(of(400, r#"{"error":"temporarily_unavailable"}"#), unavailable("http 400"));
         assert_eq!(
-            read(&OAuthResponse { at: AT, result: Err(Trouble::TimedOut) }),
+            read(&RequestOutcome { at: AT, result: Err(TransportError::TimedOut) }),
             unavailable("no answer within 30 s")
         );
     }
@@ -283,7 +285,7 @@ mod tests {
     fn a_form_is_read_where_it_says_that_it_is_one() {
         let of = |kind: &str, body: &str| {
             let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
-            read(&OAuthResponse { at: AT, result: Ok(Response::new(200, headers, body)) })
+            read(&RequestOutcome { at: AT, result: Ok(Response::new(200, headers, body)) })
         };
         let tokens = "access_token=a%2Bb&token_type=bearer&expires_in=60&scope=read+write&refresh_token=r";
         let found = of("Application/X-WWW-form-urlencoded; charset=utf-8", tokens).unwrap();
@@ -312,7 +314,7 @@ mod tests {
     fn retry_after_is_a_minute_at_most() {
         let asked = |value: &str| {
             let headers = vec![("Retry-After".to_owned(), value.to_owned())];
-            match read(&OAuthResponse { at: AT, result: Ok(Response::new(503, headers, "")) }) {
+            match read(&RequestOutcome { at: AT, result: Ok(Response::new(503, headers, "")) }) {
                 Err(TokenFault::Unavailable { retry_after, .. }) => retry_after.map(|pause| pause.as_secs()),
                 other => panic!("{other:?}"),
             }

@@ -9,7 +9,7 @@ use super::request::GrantContext;
 use crate::failure::Failure;
 use crate::form::FormBody;
 use crate::json;
-use crate::message::{OAuthRequest, OAuthResponse, Purpose};
+use crate::message::{OAuthRequest, Purpose, RequestOutcome};
 use crate::metadata::secure;
 use crate::scopes::Scopes;
 use crate::secret::Secret;
@@ -61,7 +61,7 @@ impl DeviceAuthorization {
     ///
     /// # Errors
     /// Why there is no code.
-    pub fn read(answer: &OAuthResponse) -> Result<Self, Failure> {
+    pub fn read(answer: &RequestOutcome) -> Result<Self, Failure> {
         let response = successful(answer).map_err(|fault| match fault {
             TokenFault::Unavailable { reason, .. } => {
                 Failure::EndpointUnavailable { endpoint: ENDPOINT, reason }
@@ -149,7 +149,7 @@ impl Polling {
     }
 
     /// Takes the answer to a request.
-    pub fn receive(&mut self, answer: &OAuthResponse) -> Poll {
+    pub fn receive(&mut self, answer: &RequestOutcome) -> Poll {
         match read(answer) {
             Ok(tokens) => return Poll::Done(Ok(tokens)),
             Err(TokenFault::Refused { code, .. }) if code.as_str() == "authorization_pending" => {}

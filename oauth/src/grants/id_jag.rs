@@ -5,7 +5,7 @@ use super::answer::{TokenAnswer, TokenFault, read, successful};
 use super::request::GrantContext;
 use crate::form::FormBody;
 use crate::json;
-use crate::message::{Flow, Next, OAuthResponse};
+use crate::message::{Flow, Next, RequestOutcome};
 use crate::scopes::Scopes;
 use crate::secret::Secret;
 
@@ -95,7 +95,7 @@ impl Flow for IdJagFlow<'_> {
         Next::Send(grant.provider.authenticated(form))
     }
 
-    fn receive(&mut self, answer: OAuthResponse) -> Next<TokenAnswer, TokenFault> {
+    fn receive(&mut self, answer: RequestOutcome) -> Next<TokenAnswer, TokenFault> {
         if std::mem::replace(&mut self.exchanged, true) {
             return Next::Done(read(&answer));
         }
@@ -107,7 +107,7 @@ impl Flow for IdJagFlow<'_> {
 }
 
 /// The grant that the identity provider gave.
-fn exchanged(answer: &OAuthResponse) -> Result<Secret, TokenFault> {
+fn exchanged(answer: &RequestOutcome) -> Result<Secret, TokenFault> {
     let response = successful(answer)?;
     let document = json::object(response.body.expose()).ok_or(TokenFault::Bad("no JSON object"))?;
     if json::text(&document, "issued_token_type") != Some(ID_JAG) {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ptc_oauth::challenge::Bearer;
-use ptc_oauth::discovery::{Discovered, Discovery, DiscoveryTarget, Relax};
+use ptc_oauth::discovery::{Discovery, DiscoveryResult, DiscoveryTarget, Relax};
 use ptc_oauth::failure::Failure;
-use ptc_oauth::message::{Flow, Next, OAuthResponse, Purpose, Response, Trouble};
+use ptc_oauth::message::{Flow, Next, Purpose, RequestOutcome, Response, TransportError};
 use ptc_oauth::timestamp::Timestamp;
 
 const AT: Timestamp = Timestamp::from_seconds(1_700_000_000);
@@ -15,7 +15,7 @@ const URL: &str = "https://h.example/mcp";
 #[derive(Clone)]
 enum Reply {
     Is(u16, String),
-    Fails(Trouble),
+    Fails(TransportError),
 }
 
 fn ok(body: &str) -> Reply {
@@ -52,7 +52,7 @@ fn target() -> DiscoveryTarget {
 }
 
 struct Run {
-    result: Result<Discovered, Failure>,
+    result: Result<DiscoveryResult, Failure>,
     asked: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ fn discover(target: DiscoveryTarget, challenge: Option<&str>, site: &[(&str, Rep
             Reply::Is(status, body) => Ok(Response::new(status, Vec::new(), body)),
             Reply::Fails(trouble) => Err(trouble),
         };
-        next = discovery.receive(OAuthResponse { at: AT, result });
+        next = discovery.receive(RequestOutcome { at: AT, result });
     }
 }
 
@@ -200,9 +200,9 @@ fn trouble_is_never_taken_for_absence() {
     let troubles = [
         (status(503), "http 503"),
         (status(429), "http 429"),
-        (Reply::Fails(Trouble::TimedOut), "no answer within 30 s"),
-        (Reply::Fails(Trouble::TooLarge), "the answer is over 1 MiB"),
-        (Reply::Fails(Trouble::Unreachable("connection refused".to_owned())), "connection refused"),
+        (Reply::Fails(TransportError::TimedOut), "no answer within 30 s"),
+        (Reply::Fails(TransportError::TooLarge), "the answer is over 1 MiB"),
+        (Reply::Fails(TransportError::Unreachable("connection refused".to_owned())), "connection refused"),
     ];
     for (reply, reason) in troubles {
         for target in [target(), issuer.clone(), legacy.clone()] {
@@ -218,7 +218,7 @@ fn trouble_is_never_taken_for_absence() {
         assert!(discover(target(), None, &site).result.is_ok());
     }
     let url = "http://10.0.0.1/".to_owned();
-    let refused = Reply::Fails(Trouble::AddressRefused { url: url.clone() });
+    let refused = Reply::Fails(TransportError::AddressRefused { url: url.clone() });
     let run = discover(target(), None, &[(OF_PATH, refused)]);
     assert_eq!((run.result, run.asked.len()), (Err(Failure::AddressRefused { url }), 1));
 }
@@ -403,7 +403,7 @@ fn the_fallback_says_which_revision_it_speaks() {
     while let Next::Send(request) = next {
         let revision = request.headers.iter().find(|(name, _)| *name == "mcp-protocol-version");
         revisions.push(revision.map(|(_, value)| value.expose().to_owned()));
-        next = discovery.receive(OAuthResponse { at: AT, result: Ok(Response::new(404, Vec::new(), "")) });
+        next = discovery.receive(RequestOutcome { at: AT, result: Ok(Response::new(404, Vec::new(), "")) });
     }
     assert_eq!(revisions, [None, None, Some("2025-03-26".to_owned())]);
 }

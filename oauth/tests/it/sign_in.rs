@@ -11,7 +11,7 @@ use ptc_oauth::failure::Failure;
 use ptc_oauth::grants::{
     DeviceAuthorization, GrantContext, IdJag, Poll, Subject, SubjectTokenType, TokenFault, TokenKind, read,
 };
-use ptc_oauth::message::{Flow, Next, OAuthRequest, OAuthResponse, Purpose, Response, Trouble};
+use ptc_oauth::message::{Flow, Next, OAuthRequest, Purpose, RequestOutcome, Response, TransportError};
 use ptc_oauth::metadata::ServerMetadata;
 use ptc_oauth::registration::{Choice, Needs, Setting, choose, client_document, is_document_url};
 use ptc_oauth::scopes::Scopes;
@@ -39,8 +39,8 @@ fn server(members: Value) -> ServerMetadata {
     ServerMetadata::read(document.as_object().unwrap(), ISSUER).unwrap()
 }
 
-fn answer(status: u16, body: &Value) -> OAuthResponse {
-    OAuthResponse { at: AT, result: Ok(Response::new(status, Vec::new(), body.to_string())) }
+fn answer(status: u16, body: &Value) -> RequestOutcome {
+    RequestOutcome { at: AT, result: Ok(Response::new(status, Vec::new(), body.to_string())) }
 }
 
 fn secret(text: &str) -> Credential {
@@ -718,13 +718,16 @@ fn a_device_waits_for_its_person() {
         Some("urn:ietf:params:oauth:grant-type:device_code")
     );
     let says =
-        |seconds, error: &str| OAuthResponse { at: at(seconds), ..answer(400, &json!({"error": error})) };
+        |seconds, error: &str| RequestOutcome { at: at(seconds), ..answer(400, &json!({"error": error})) };
     assert_eq!(due(polling.receive(&says(6, "authorization_pending"))), Ok(11));
     assert_eq!(due(polling.receive(&says(11, "slow_down"))), Ok(21));
     // Trouble is waited out.
-    assert_eq!(due(polling.receive(&OAuthResponse { at: at(22), result: Err(Trouble::TimedOut) })), Ok(42));
+    assert_eq!(
+        due(polling.receive(&RequestOutcome { at: at(22), result: Err(TransportError::TimedOut) })),
+        Ok(42)
+    );
     let tokens = json!({"access_token": "t", "token_type": "Bearer"});
-    assert_eq!(due(polling.receive(&OAuthResponse { at: at(43), ..answer(200, &tokens) })), Err(Ok(())));
+    assert_eq!(due(polling.receive(&RequestOutcome { at: at(43), ..answer(200, &tokens) })), Err(Ok(())));
     // Each ending by its code, and the code's own end.
     for code in ["access_denied", "expired_token", "invalid_grant"] {
         assert_eq!(due(device.poll(AT).receive(&says(6, code))), Err(Err(code.to_owned())));
@@ -822,7 +825,7 @@ fn an_identity_provider_gives_a_grant_for_another_server() {
         };
         assert_eq!(tokens.access_token, Secret::new("t"));
 
-        let refused = |answer: OAuthResponse| {
+        let refused = |answer: RequestOutcome| {
             let mut flow = grant.flow();
             flow.start();
             let Next::Done(Err(fault)) = flow.receive(answer) else { panic!("it ends") };

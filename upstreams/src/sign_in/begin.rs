@@ -6,7 +6,7 @@ use ptc_mcp::json::{Value, json};
 use ptc_oauth::authorize::{self, Authorization, Entropy, PendingSignIn};
 use ptc_oauth::callback::Callback;
 use ptc_oauth::client::{Client, ClientOrigin, ClientRecord, Signing};
-use ptc_oauth::discovery::Discovered;
+use ptc_oauth::discovery::DiscoveryResult;
 use ptc_oauth::failure::{Failure, MAX_DESCRIPTION};
 use ptc_oauth::grants::{GrantContext, TokenAnswer, read};
 use ptc_oauth::metadata::{ServerMetadata, is_same_issuer};
@@ -65,7 +65,7 @@ struct Pending {
 
 /// The state known before tokens are requested.
 pub(super) struct SignInPlan {
-    pub(super) discovered: Discovered,
+    pub(super) discovered: DiscoveryResult,
     pub(super) client: Client,
     pub(super) binding: TokenBinding,
     pub(super) scopes: Scopes,

@@ -8,8 +8,8 @@ use http::header::{LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use ptc_oauth::fetch_address::FetchRules;
 use ptc_oauth::message::{
-    Flow, MAX_BODY_BYTES, MAX_REDIRECTS, Method as CoreMethod, Next, OAuthRequest, OAuthResponse,
-    REQUEST_TIMEOUT, Response, Trouble,
+    Flow, MAX_BODY_BYTES, MAX_REDIRECTS, Method as CoreMethod, Next, OAuthRequest, REQUEST_TIMEOUT,
+    RequestOutcome, Response, TransportError,
 };
 use ptc_oauth::timestamp::Timestamp;
 use tokio::net::lookup_host;
@@ -51,15 +51,15 @@ impl Fetcher {
     }
 
     /// One request and its outcome.
-    pub(super) async fn send(&self, request: OAuthRequest) -> OAuthResponse {
+    pub(super) async fn send(&self, request: OAuthRequest) -> RequestOutcome {
         let deadline = time::now() + REQUEST_TIMEOUT;
         let sent = time::timeout_at(deadline, self.follow(&request, deadline));
-        let result = sent.await.unwrap_or(Err(Trouble::TimedOut));
-        OAuthResponse { at: Timestamp::from_millis(time_of_day_by(&self.clock)), result }
+        let result = sent.await.unwrap_or(Err(TransportError::TimedOut));
+        RequestOutcome { at: Timestamp::from_millis(time_of_day_by(&self.clock)), result }
     }
 
     /// Sends it, and follows redirects where the core allows that.
-    async fn follow(&self, request: &OAuthRequest, deadline: Instant) -> Result<Response, Trouble> {
+    async fn follow(&self, request: &OAuthRequest, deadline: Instant) -> Result<Response, TransportError> {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = self.exchange(request, &url, deadline).await?;
@@ -68,9 +68,9 @@ impl Fetcher {
                 return Ok(response);
             }
             let next = response.header("location").and_then(|place| url.join(place).ok());
-            url = next.ok_or(Trouble::Redirects)?;
+            url = next.ok_or(TransportError::Redirects)?;
         }
-        Err(Trouble::Redirects)
+        Err(TransportError::Redirects)
     }
 
     #[expect(clippy::disallowed_methods, reason = "entry point: Fetcher.exchange")]
@@ -79,7 +79,7 @@ impl Fetcher {
         request: &OAuthRequest,
         url: &Url,
         deadline: Instant,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, TransportError> {
         let route = self.route(url).await?;
         let target = Target::new(url).map_err(unreachable)?.via(route);
         let message = HttpRequest {
@@ -110,8 +110,8 @@ impl Fetcher {
     }
 
     /// The way to `url`: to one of its addresses that were checked. A proxy of the operator's finds the host itself.
-    async fn route(&self, url: &Url) -> Result<Route, Trouble> {
-        let refused = || Trouble::AddressRefused { url: url.as_str().to_owned() };
+    async fn route(&self, url: &Url) -> Result<Route, TransportError> {
+        let refused = || TransportError::AddressRefused { url: url.as_str().to_owned() };
         self.rules.url(url).map_err(|_| refused())?;
         match self.routing.route(url) {
             Route::Direct => {}
@@ -126,8 +126,8 @@ impl Fetcher {
             Some(Host::Ipv6(address)) => vec![address.into()],
             Some(Host::Domain(name)) => {
                 let looked_up = lookup_host((name, port)).await;
-                let addresses =
-                    looked_up.map_err(|_| Trouble::Unreachable(format!("{name} cannot be resolved")))?;
+                let addresses = looked_up
+                    .map_err(|_| TransportError::Unreachable(format!("{name} cannot be resolved")))?;
                 addresses.take(MAX_ADDRESSES).map(|address| address.ip()).collect()
             }
             None => return Err(refused()),
@@ -140,22 +140,22 @@ impl Fetcher {
     }
 }
 
-fn headers(request: &OAuthRequest) -> Result<HeaderMap, Trouble> {
+fn headers(request: &OAuthRequest) -> Result<HeaderMap, TransportError> {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("ptc/", env!("CARGO_PKG_VERSION"))));
     for (name, value) in &request.headers {
         let mut header = HeaderValue::from_str(value.expose())
-            .map_err(|_| Trouble::Unreachable(format!("{name} cannot be sent")))?;
+            .map_err(|_| TransportError::Unreachable(format!("{name} cannot be sent")))?;
         header.set_sensitive(*name == "authorization");
         headers.insert(HeaderName::from_static(name), header);
     }
     Ok(headers)
 }
 
-fn unreachable(error: HttpError) -> Trouble {
+fn unreachable(error: HttpError) -> TransportError {
     match error {
-        HttpError::TooLarge { .. } => Trouble::TooLarge,
-        HttpError::Timeout | HttpError::Deadline | HttpError::ConnectTimeout => Trouble::TimedOut,
-        other => Trouble::Unreachable(other.to_string().lines().next().unwrap_or_default().to_owned()),
+        HttpError::TooLarge { .. } => TransportError::TooLarge,
+        HttpError::Timeout | HttpError::Deadline | HttpError::ConnectTimeout => TransportError::TimedOut,
+        other => TransportError::Unreachable(other.to_string().lines().next().unwrap_or_default().to_owned()),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ptc_oauth::challenge::Bearer;
 use ptc_oauth::client::{Client, ClientOrigin, ClientRecord, Credential};
 use ptc_oauth::client_key::ClientKey;
-use ptc_oauth::discovery::{Discovered, Discovery, DiscoveryTarget, Relax};
+use ptc_oauth::discovery::{Discovery, DiscoveryResult, DiscoveryTarget, Relax};
 use ptc_oauth::failure::Failure;
 use ptc_oauth::fetch_address::FetchRules;
 use ptc_oauth::metadata::ServerMetadata;
@@ -193,7 +193,7 @@ impl Site {
         challenge: Option<&Bearer>,
         signed_in: Option<&TokenBinding>,
         person: bool,
-    ) -> Result<Discovered, Failure> {
+    ) -> Result<DiscoveryResult, Failure> {
         let target = DiscoveryTarget {
             url: self.url.clone(),
             issuer: self.oauth.issuer.clone(),
@@ -210,7 +210,7 @@ impl Site {
         Ok(discovered)
     }
 
-    fn remember(&self, discovered: &Discovered) {
+    fn remember(&self, discovered: &DiscoveryResult) {
         let known = CachedDiscovery::Found(Box::new(discovered.server.clone()), discovered.fresh_until);
         self.note_known(&discovered.server.issuer, known);
     }
@@ -265,7 +265,7 @@ impl Site {
     }
 
     /// The value of `resource`.
-    pub(super) fn resource(&self, discovered: &Discovered) -> Option<String> {
+    pub(super) fn resource(&self, discovered: &DiscoveryResult) -> Option<String> {
         let metadata = discovered.resource.as_ref().map(|metadata| metadata.resource.as_str());
         resource::Setting::of(self.oauth.resource.as_deref()).value(metadata, &self.url, self.is_openapi)
     }

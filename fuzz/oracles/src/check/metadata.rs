@@ -6,7 +6,7 @@ use ptc_oauth::challenge::Bearer;
 use ptc_oauth::discovery::{Discovery, DiscoveryTarget, Relax};
 use ptc_oauth::fetch_address::is_loopback_host;
 use ptc_oauth::grants::{DeviceAuthorization, read};
-use ptc_oauth::message::{Flow, Next, OAuthResponse, Response};
+use ptc_oauth::message::{Flow, Next, RequestOutcome, Response};
 use ptc_oauth::metadata::ServerMetadata;
 use ptc_oauth::registration::{Choice, Needs, Setting, choose};
 use ptc_oauth::timestamp::Timestamp;
@@ -24,7 +24,7 @@ pub fn metadata(data: &[u8]) {
     let (what, status) = (choices.below(4), *choices.one(&[200, 200, 200, 201, 400, 401, 404, 503]));
     let legacy = choices.once_in(4);
     let text = String::from_utf8_lossy(choices.all()).into_owned();
-    let answer = |body: &str| OAuthResponse { at: AT, result: Ok(Response::new(status, Vec::new(), body)) };
+    let answer = |body: &str| RequestOutcome { at: AT, result: Ok(Response::new(status, Vec::new(), body)) };
     bounded("a conversation", data.len(), || {
         match what {
             0 => discovers(&text, legacy, answer),
@@ -54,7 +54,7 @@ pub fn metadata(data: &[u8]) {
 }
 
 /// The two documents, one line each; the metadata of a resource may be at the place that a challenge names.
-fn discovers(text: &str, legacy: bool, answer: impl Fn(&str) -> OAuthResponse) {
+fn discovers(text: &str, legacy: bool, answer: impl Fn(&str) -> RequestOutcome) {
     let (of_resource, of_server) = text.split_once('\n').unwrap_or((text, text));
     let named = Bearer { resource_metadata: Some("/meta".to_owned()), ..Bearer::default() };
     let target = DiscoveryTarget {
@@ -102,7 +102,7 @@ fn discovers(text: &str, legacy: bool, answer: impl Fn(&str) -> OAuthResponse) {
     }
 }
 
-fn registers(text: &str, answer: impl Fn(&str) -> OAuthResponse) {
+fn registers(text: &str, answer: impl Fn(&str) -> RequestOutcome) {
     let server = serde_json::json!({"token_endpoint": "https://a.example/t", "registration_endpoint": "https://a.example/r"});
     let server = ServerMetadata::read(server.as_object().expect("an object"), "https://a.example")
         .expect("it has all");

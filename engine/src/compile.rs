@@ -11,9 +11,9 @@ use ptc_compiler::CompileOptions;
 #[cfg(feature = "saved-sessions")]
 use ptc_vm::Reason;
 use ptc_vm::builtins::library;
-use ptc_vm::code::Reserved;
+use ptc_vm::code::ReservedMemory;
 use ptc_vm::machine::Limits;
-use ptc_vm::meter::{Allowance, Deadline, Reservation, Spent};
+use ptc_vm::meter::{Allowance, Deadline, Reservation, ResourceUse};
 use ptc_vm::{Error, Program, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const PLACE_BYTES: usize = 256;
 #[derive(Clone)]
 pub(super) struct Compiled {
     pub(super) program: Rc<Program>,
-    spent: Spent,
+    spent: ResourceUse,
 }
 
 impl Compiled {
@@ -121,7 +121,7 @@ fn compile(
         if !reservation.resize(bytes as u64) {
             return Err(reservation.refusal());
         }
-        program.reserved = Reserved(Some(reservation));
+        program.reserved = ReservedMemory(Some(reservation));
     }
     Ok(Compiled { program: Rc::new(program), spent })
 }

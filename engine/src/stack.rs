@@ -11,7 +11,7 @@ use super::limits::whole_nanos;
 use super::work::{Work, WorkResult};
 use generator::{Generator, Gn, co_get_yield, co_yield_with};
 use ptc_base::time::{self, Clock, Instant};
-use ptc_vm::meter::{self, Pauses, Resumed};
+use ptc_vm::meter::{self, PauseAnswer, Pauses};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -117,9 +117,9 @@ fn take_work() -> Ended {
 
 const PAUSES: Pauses = Pauses { is_due: turn_is_over, pause };
 
-fn pause() -> Resumed {
+fn pause() -> PauseAnswer {
     co_yield_with(Ended::Paused);
-    if WANTED.get() { Resumed::GoOn } else { Resumed::CutShort }
+    if WANTED.get() { PauseAnswer::GoOn } else { PauseAnswer::CutShort }
 }
 
 /// Whether the work that has the thread should leave it to others. The turn begins with the first question: work that ends

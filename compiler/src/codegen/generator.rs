@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ptc_vm::Program;
 use ptc_vm::Value;
-use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement, Reserved};
+use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement, ReservedMemory};
 use ptc_vm::error::Position;
 use ptc_vm::meter::{self, MemoryCharge};
 use ptc_vm::value::{Layouts, Str};
@@ -265,7 +265,7 @@ impl<'a> Generator<'a> {
                 + self.code_bytes
                 + names
                 + usize::try_from(constants).unwrap_or(0),
-            reserved: Reserved::default(),
+            reserved: ReservedMemory::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::support::suspending::{ASKING, Order};
 use ptc_vm::builtins::library;
 use ptc_vm::graph::Bounds;
 use ptc_vm::machine::{
-    Binding, Damage, Limits, Namespace, Payload, PendingCall, Pinned, Reply, RestoreSetup, Setup,
+    Binding, Damage, Limits, Namespace, Payload, PendingCall, Reply, RestoreSetup, Setup, SnapshotError,
     SnapshotSetup,
 };
 use ptc_vm::meter::Reservation;
@@ -138,7 +138,7 @@ fn every_kind_of_builtin_is_written_in_the_middle_of_its_work() {
 
 #[test]
 fn only_what_waits_can_be_written() {
-    let not_waiting = |machine: &Machine| matches!(written(machine), Err(Pinned::NotWaiting));
+    let not_waiting = |machine: &Machine| matches!(written(machine), Err(SnapshotError::NotWaiting));
     let mut machine = start(&compiled(&format!("{ASKING} (f 1)")));
     assert!(not_waiting(&machine), "it has not begun");
     assert!(matches!(machine.resume(1), Step::Slice));
@@ -165,9 +165,9 @@ fn caps_pin_a_run() {
     };
     assert!(within(Bounds::default()).is_ok());
     let nodes = within(Bounds { nodes: 4000, ..Bounds::default() });
-    assert!(matches!(nodes, Err(Pinned::TooLarge(_))), "{nodes:?}");
+    assert!(matches!(nodes, Err(SnapshotError::TooLarge(_))), "{nodes:?}");
     let bytes = within(Bounds { bytes: 10_000, ..Bounds::default() });
-    assert!(matches!(bytes, Err(Pinned::TooLarge(_))), "{bytes:?}");
+    assert!(matches!(bytes, Err(SnapshotError::TooLarge(_))), "{bytes:?}");
 }
 
 /// Versions of one map have most of their nodes in common, which a snapshot does not keep.
@@ -181,7 +181,7 @@ fn what_would_take_more_memory_than_it_may_stays_where_it_is() {
     machine.take_calls();
     assert!(machine.memory_live() < 1 << 20, "{} bytes", machine.memory_live());
     let pinned = written(&machine);
-    assert!(matches!(pinned, Err(Pinned::Memory)), "{:?}", pinned.map(|bytes| bytes.len()));
+    assert!(matches!(pinned, Err(SnapshotError::Memory)), "{:?}", pinned.map(|bytes| bytes.len()));
     // It goes on where it is.
     let call = machine.waiting_calls()[0];
     machine.complete(call, Reply::Value(Payload::None));

@@ -2,7 +2,7 @@
 
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
-use ptc_vm::machine::{BadArguments, HostRequest, Limits, Payload, Reply, Setup, UpstreamCall};
+use ptc_vm::machine::{ArgumentsError, HostRequest, Limits, Payload, Reply, Setup, UpstreamCall};
 use ptc_vm::paging::CallFacts;
 use ptc_vm::value::ReplyWatch;
 use ptc_vm::{Machine, Step, print};
@@ -170,20 +170,20 @@ fn upstream_calls_come_in_several_spellings() {
 fn what_the_host_must_judge_is_handed_on() {
     let call = upstream("(tool/call {:server nil :args 5})");
     assert_eq!((call.server, call.tool), (Err("nil".to_owned()), Err("nil".to_owned())));
-    assert!(matches!(call.arguments, Err(BadArguments::NotAMap(shown)) if shown == "5"));
+    assert!(matches!(call.arguments, Err(ArgumentsError::NotAMap(shown)) if shown == "5"));
     assert_eq!(upstream("(tool/call {:server \"\" :tool :t})").server, Err("\"\"".to_owned()));
     let call = upstream("(tool/call 'fs/read {:rows [{:f inc}]})");
-    assert!(matches!(call.arguments, Err(BadArguments::NotEncodable(why)) if why == "value at rows[0].f"));
+    assert!(matches!(call.arguments, Err(ArgumentsError::NotEncodable(why)) if why == "value at rows[0].f"));
 }
 
 #[test]
 fn what_is_longer_than_a_call_may_be_is_not_written_out() {
     let call = upstream("(tool/call 'fs/read {:k (vec (repeat 3000000 []))})");
-    let Err(BadArguments::TooLong { bytes, most }) = call.arguments else { panic!("{:?}", call.arguments) };
+    let Err(ArgumentsError::TooLong { bytes, most }) = call.arguments else { panic!("{:?}", call.arguments) };
     assert_eq!(most, 4 << 20);
     assert!((most..most + 100).contains(&bytes), "{bytes}");
     let call = upstream("(tool/call 'fs/read {:k (apply str (repeat 500000 \"0123456789\"))})");
-    assert!(matches!(call.arguments, Err(BadArguments::TooLong { bytes: 5_000_000..5_000_100, .. })));
+    assert!(matches!(call.arguments, Err(ArgumentsError::TooLong { bytes: 5_000_000..5_000_100, .. })));
     let call = upstream("(tool/call 'fs/read {:k (apply str (repeat 400000 \"0123456789\"))})");
     assert_eq!(call.arguments.expect("short enough").json.len(), 4_000_008);
     let long = "(apply str (repeat 500000 \"0123456789\"))";

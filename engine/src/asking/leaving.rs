@@ -6,7 +6,7 @@ use crate::outcome::{EvalOutcome, Failure, Suspended};
 use crate::request::EvalRequest;
 use crate::session::saved::digest;
 use ptc_base::time;
-use ptc_vm::graph::{Bounds, Unwritten, WireWriter};
+use ptc_vm::graph::{Bounds, EncodeError, WireWriter};
 use ptc_vm::machine::{CodeDigest, SnapshotSetup};
 use ptc_vm::{Error, Machine, Program, Reason};
 use std::cell::Cell;
@@ -61,8 +61,8 @@ pub(crate) fn leave(
 /// The digest of a program's code, as snapshots have it.
 pub(super) fn code_digest(program: &Program) -> Result<CodeDigest, Error> {
     digest(program).map_err(|unwritten| match unwritten {
-        Unwritten::Refused(error) => error,
+        EncodeError::Refused(error) => error,
         // Nothing bounds the size of what is digested.
-        Unwritten::TooLarge(_) => Error::memory(u64::MAX),
+        EncodeError::TooLarge(_) => Error::memory(u64::MAX),
     })
 }

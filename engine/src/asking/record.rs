@@ -10,7 +10,7 @@ use crate::outcome::{
 };
 use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId, QuestionKind};
 use ptc_mcp::json::Value as Json;
-use ptc_vm::graph::{Unread, WireReader, WireWriter};
+use ptc_vm::graph::{DecodeError, WireReader, WireWriter};
 use ptc_vm::machine::{CallId, HostRequest};
 use ptc_vm::paging::{More, Standing, Way};
 use ptc_vm::value::ReplyWatch;
@@ -134,10 +134,10 @@ pub(super) fn logged(log: &CallLog, watched: &[Rc<ReplyWatch>]) -> (Vec<CallReco
 const PENDING: ResumeFault = ResumeFault::Invalid("pending call");
 const RECORD: ResumeFault = ResumeFault::Invalid("call record");
 
-fn unread<T>(read: Result<T, Unread>) -> Result<T, ResumeFault> {
+fn unread<T>(read: Result<T, DecodeError>) -> Result<T, ResumeFault> {
     read.map_err(|unread| match unread {
-        Unread::Invalid(part) => ResumeFault::Invalid(part),
-        Unread::Refused(_) => ResumeFault::Invalid("record"),
+        DecodeError::Invalid(part) => ResumeFault::Invalid(part),
+        DecodeError::Refused(_) => ResumeFault::Invalid("record"),
     })
 }
 

@@ -18,7 +18,7 @@ use crate::run;
 use nix::time::{ClockId, clock_gettime};
 use peak_alloc::PeakAlloc;
 use ptc_vm::machine::{Limits, Setup};
-use ptc_vm::meter::{Pauses, Resumed, pausing};
+use ptc_vm::meter::{PauseAnswer, Pauses, pausing};
 use ptc_vm::{Machine, Step};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -87,7 +87,7 @@ pub fn could_be_taken() -> bool {
     false
 }
 
-const PROBING: Pauses = Pauses { is_due: could_be_taken, pause: || Resumed::GoOn };
+const PROBING: Pauses = Pauses { is_due: could_be_taken, pause: || PauseAnswer::GoOn };
 
 /// Does `work` on `length` bytes of text, and sees that it takes what it says it has charged.
 ///

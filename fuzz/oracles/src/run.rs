@@ -4,10 +4,10 @@ use crate::bounds::{Charged, bounded, could_be_taken};
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileError, CompileOptions};
 use ptc_vm::builtins::library;
-use ptc_vm::graph::{Bounds, Unwritten, write_code};
+use ptc_vm::graph::{Bounds, EncodeError, write_code};
 use ptc_vm::machine::{
-    BlockMember, ContentBlock, Damage, HostRequest, Limits, Payload, PendingCall, Pinned, Reply,
-    RestoreSetup, Setup, SnapshotSetup,
+    BlockMember, ContentBlock, Damage, HostRequest, Limits, Payload, PendingCall, Reply, RestoreSetup, Setup,
+    SnapshotError, SnapshotSetup,
 };
 use ptc_vm::meter::{Allowance, pending_work};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
@@ -270,8 +270,8 @@ fn digest_of(program: &Program) -> ptc_vm::Result<[u8; 16]> {
     };
     match write_code(program, &mut add) {
         Ok(()) => Ok(hash.to_le_bytes()),
-        Err(Unwritten::Refused(error)) => Err(error),
-        Err(Unwritten::TooLarge(what)) => Err(Error::runtime(what)),
+        Err(EncodeError::Refused(error)) => Err(error),
+        Err(EncodeError::TooLarge(what)) => Err(Error::runtime(what)),
     }
 }
 
@@ -285,7 +285,7 @@ pub fn written(machine: &Machine) -> Option<Vec<u8>> {
     };
     match machine.snapshot(&setup) {
         Ok(snapshot) => Some(snapshot.bytes),
-        Err(Pinned::NotWaiting) => panic!("it waits"),
+        Err(SnapshotError::NotWaiting) => panic!("it waits"),
         Err(_) => None,
     }
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use ptc_vm::machine::{BadArguments, UpstreamCall};
+use ptc_vm::machine::{ArgumentsError, UpstreamCall};
 
 use super::arguments::{Spelled, spell_arguments};
 use super::doc::{call_example, named_tool};
@@ -89,10 +89,10 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
         |reason: &str| format!("tool '{name}.{tool_name}' rejected args: not JSON-encodable ({reason})");
     let arguments = match &call.arguments {
         Ok(arguments) => arguments,
-        Err(BadArguments::NotEncodable(reason) | BadArguments::NotAMap(reason)) => {
+        Err(ArgumentsError::NotEncodable(reason) | ArgumentsError::NotAMap(reason)) => {
             return Err(not_encodable(reason));
         }
-        Err(BadArguments::TooLong { bytes, most }) => {
+        Err(ArgumentsError::TooLong { bytes, most }) => {
             return Err(format!(
                 "tool '{name}.{tool_name}' rejected args: the call would send at least {bytes} bytes, the limit of a call is {most} (--max-upstream-request-bytes)\nSend less at a time."
             ));
@@ -170,7 +170,7 @@ fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Named<'c>, 
             return Err(text);
         }
     };
-    if let Err(BadArguments::NotAMap(got)) = &call.arguments {
+    if let Err(ArgumentsError::NotAMap(got)) = &call.arguments {
         let (name, tool_name) = (shown(name), shown(tool_name));
         let mut text = format!("tool '{name}.{tool_name}' rejected args: :args must be a map, got {got}");
         let server = catalog.server(&name);
@@ -278,7 +278,7 @@ mod tests {
         let mut bad = UpstreamCall {
             server: Err("nil".to_owned()),
             tool: Err("42".to_owned()),
-            arguments: Err(BadArguments::NotAMap("5".to_owned())),
+            arguments: Err(ArgumentsError::NotAMap("5".to_owned())),
             by_pages: false,
         };
         assert_eq!(
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(error(&bad).0, "tool/call on upstream 'githib' requires :tool (string), got 42");
         bad.tool = Ok("get_prs".to_owned());
         assert_eq!(error(&bad).0, "tool 'githib.get_prs' rejected args: :args must be a map, got 5");
-        bad.arguments = Err(BadArguments::NotEncodable("a function".to_owned()));
+        bad.arguments = Err(ArgumentsError::NotEncodable("a function".to_owned()));
         assert_eq!(
             error(&bad),
             (
@@ -337,7 +337,7 @@ mod tests {
             error(&UpstreamCall {
                 server: server.map(str::to_owned).map_err(str::to_owned),
                 tool: tool.map(str::to_owned).map_err(str::to_owned),
-                arguments: Err(BadArguments::NotAMap("[1]".to_owned())),
+                arguments: Err(ArgumentsError::NotAMap("[1]".to_owned())),
                 by_pages: false,
             })
         };

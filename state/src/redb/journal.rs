@@ -16,7 +16,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 
-use ptc_vm::graph::{Unread, WireReader, WireWriter};
+use ptc_vm::graph::{DecodeError, WireReader, WireWriter};
 
 use super::super::Kind;
 use super::super::names::Name;
@@ -160,12 +160,12 @@ fn write_entry(to: &mut WireWriter, Entry { kind, name, row }: &Entry) {
     to.option(row.as_ref(), |row, to| to.bytes(&encode(&row.head, &row.blob)));
 }
 
-fn read_entry(from: &mut WireReader<'_>) -> Result<Entry, Unread> {
-    let letter = char::from_u32(from.unsigned_32()?).ok_or(Unread::Invalid("kind"))?;
-    let kind = Kind::lettered(letter).ok_or(Unread::Invalid("kind"))?;
+fn read_entry(from: &mut WireReader<'_>) -> Result<Entry, DecodeError> {
+    let letter = char::from_u32(from.unsigned_32()?).ok_or(DecodeError::Invalid("kind"))?;
+    let kind = Kind::lettered(letter).ok_or(DecodeError::Invalid("kind"))?;
     let name = Name { letter, principal: from.text()?.to_owned(), id: from.text()?.to_owned() };
     let row = match from.flag()? {
-        true => Some(decode(from.bytes()?).ok_or(Unread::Invalid("row"))?),
+        true => Some(decode(from.bytes()?).ok_or(DecodeError::Invalid("row"))?),
         false => None,
     };
     Ok(Entry { kind, name, row })

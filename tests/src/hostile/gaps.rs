@@ -4,7 +4,7 @@ use nix::time::{ClockId, clock_gettime};
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
-use ptc_vm::meter::{Pauses, Resumed, pausing, pending_work};
+use ptc_vm::meter::{PauseAnswer, Pauses, pausing, pending_work};
 use ptc_vm::{Error, Machine, Step, Value, json};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -74,7 +74,7 @@ fn here() -> bool {
     false
 }
 
-const PROBING: Pauses = Pauses { is_due: here, pause: || Resumed::GoOn };
+const PROBING: Pauses = Pauses { is_due: here, pause: || PauseAnswer::GoOn };
 
 /// What calls find: the granted context, and `x`.
 pub struct Inputs {

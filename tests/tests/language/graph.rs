@@ -6,7 +6,9 @@ use ptc_mcp::json::Value as CaseValue;
 use ptc_tests::conformance::{Case, STEPS_TO_LIMIT, json_lines, tags};
 use ptc_tests::with_room;
 use ptc_vm::builtins::library;
-use ptc_vm::graph::{Bounds, Encoder, Graph, Unread, Unwritten, WireReader, WireWriter, decode, write_code};
+use ptc_vm::graph::{
+    Bounds, DecodeError, EncodeError, Encoder, Graph, WireReader, WireWriter, decode, write_code,
+};
 use ptc_vm::machine::{Binding, Limits, Namespace, Restoring, Setup};
 use ptc_vm::meter::Account;
 use ptc_vm::{Error, Machine, Program, Step, Value, json, print};
@@ -51,7 +53,7 @@ fn run(program: Rc<Program>, namespace: Namespace, given: &Given) -> Left {
 }
 
 /// All that was left as bytes, with the programs that it refers to.
-fn written(left: &Left) -> Result<(Vec<u8>, Vec<Rc<Program>>), Unwritten> {
+fn written(left: &Left) -> Result<(Vec<u8>, Vec<Rc<Program>>), EncodeError> {
     let mut encoder = Encoder::new(Bounds::default());
     let value = left.value.as_ref().map(|value| encoder.value(value)).transpose()?;
     let error = left.error.as_ref().map(|error| encoder.error(error)).transpose()?;
@@ -80,7 +82,7 @@ fn written(left: &Left) -> Result<(Vec<u8>, Vec<Rc<Program>>), Unwritten> {
 }
 
 /// The same, from bytes and programs that were compiled again.
-fn read(bytes: &[u8], programs: Vec<Rc<Program>>, of: &Left) -> Result<Left, Unread> {
+fn read(bytes: &[u8], programs: Vec<Rc<Program>>, of: &Left) -> Result<Left, DecodeError> {
     let mut namespace = Namespace::new(library());
     let origins = Restoring::new(programs, &mut namespace);
     let mut reader = WireReader::new(bytes);
@@ -123,8 +125,8 @@ fn comes_back(source: &str, before: Namespace, given: &Given) -> Namespace {
     let (bytes, programs) = match written(&left) {
         Ok(written) => written,
         // No value of the language's tests is as large as that.
-        Err(Unwritten::TooLarge(what)) => panic!("{source}: too many {what}"),
-        Err(Unwritten::Refused(error)) => panic!("{source}: {error}"),
+        Err(EncodeError::TooLarge(what)) => panic!("{source}: too many {what}"),
+        Err(EncodeError::Refused(error)) => panic!("{source}: {error}"),
     };
     // Code never comes from outside: the same texts come to the same code. Programs of earlier steps stay as they are.
     let again = programs.iter().map(|known| {

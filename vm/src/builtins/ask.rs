@@ -7,7 +7,7 @@ use super::namespaces::EXTENSION;
 use super::row::{frame, section};
 use super::support::keys::{key_name, shown_key};
 use crate::error::{Error, Reason, Result};
-use crate::json::{self, Unsent};
+use crate::json::{self, ArgumentSendError};
 use crate::machine::{Ctx, Flow, HostRequest};
 use crate::print;
 use crate::value::{Map, Value};
@@ -79,12 +79,12 @@ fn ask(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 fn encoded(schema: &Map) -> Result<Vec<u8>> {
     match json::write_tool_arguments(schema, MAX_SCHEMA) {
         Ok(written) => Ok(written.json),
-        Err(Unsent::NotEncodable(why)) => {
+        Err(ArgumentSendError::NotEncodable(why)) => {
             Err(fault(format_args!(": schema is not a flat form: non-JSON-encodable {why}")))
         }
-        Err(Unsent::TooLong(bytes)) => Err(fault(format_args!(
+        Err(ArgumentSendError::TooLong(bytes)) => Err(fault(format_args!(
             ": schema is not a flat form: it is at least {bytes} bytes, the limit is {MAX_SCHEMA}"
         ))),
-        Err(Unsent::Limit(limit)) => Err(limit),
+        Err(ArgumentSendError::Limit(limit)) => Err(limit),
     }
 }

@@ -9,7 +9,7 @@ use super::row::{frame, fun, section};
 use super::support::keys::key_name;
 use super::tools::MOST_FLAG;
 use crate::error::{Error, Reason, Result};
-use crate::json::{self, Unsent};
+use crate::json::{self, ArgumentSendError};
 use crate::machine::{Ctx, Feature, FeatureRequest, Flow, HostRequest};
 use crate::print;
 use crate::value::Value;
@@ -146,11 +146,11 @@ fn request(ctx: &Ctx<'_>, feature: Feature, args: &[Value]) -> Result<Flow> {
         None | Some(Value::Nil) => Ok(b"{}".to_vec()),
         Some(Value::Map(map)) => match json::write_tool_arguments(map, left) {
             Ok(written) => Ok(written.json),
-            Err(Unsent::NotEncodable(why)) => {
+            Err(ArgumentSendError::NotEncodable(why)) => {
                 Err(fault(feature, format_args!("cannot send :{name}: non-JSON-encodable {why}")))
             }
-            Err(Unsent::TooLong(bytes)) => Err(too_long(feature, bytes + named, most)),
-            Err(Unsent::Limit(limit)) => Err(limit),
+            Err(ArgumentSendError::TooLong(bytes)) => Err(too_long(feature, bytes + named, most)),
+            Err(ArgumentSendError::Limit(limit)) => Err(limit),
         },
         Some(other) => {
             Err(fault(feature, format_args!("requires :{name} (map), got {}", print::literal(other))))

@@ -46,7 +46,7 @@ frame_kinds! {
     "comparator" calling::Comparing;
     "distinct-by" Each<filtering::Distinct>;
     "doc" discovery::Docs;
-    "escape" Each<escape::Escaped>;
+    "escape" Each<escape::EscapedText>;
     "extreme by key" Each<extremes::Extreme>;
     "filter" Each<filtering::Select>;
     "group-by" Each<grouping::Groups>;
@@ -80,7 +80,7 @@ frame_kinds! {
     "update-in" Then<path::Levels>;
     "update-keys" Each<maps::NewKeys>;
     "update-vals" Each<maps::NewValues>;
-    "update-vals of a vector" Each<maps::Collected>;
+    "update-vals of a vector" Each<maps::VectorCollector>;
     "walk" walk::Once;
     "walk in step" series::InStep;
     "walk of all nodes" walk::TreeWalk;

@@ -7,8 +7,8 @@
 use super::call_form;
 use super::support::keys::{key_name, shown_key};
 use crate::error::{Error, Reason, Result};
-use crate::json::{self, Unsent};
-use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
+use crate::json::{self, ArgumentSendError};
+use crate::machine::{ArgumentsError, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
 use crate::print;
 use crate::value::{Map, Str, Value};
 
@@ -48,15 +48,15 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     }
     let most = ctx.max_request_bytes();
     let arguments = json::write_tool_arguments(&arguments, most).map_err(|unsent| match unsent {
-        Unsent::NotEncodable(why) => {
+        ArgumentSendError::NotEncodable(why) => {
             Error::new(Reason::InvalidToolArgs, format!("tool/{name}: non-JSON-encodable {why}"))
         }
-        Unsent::TooLong(bytes) => {
+        ArgumentSendError::TooLong(bytes) => {
             let text =
                 format!("tool/{name}: the arguments are at least {bytes} bytes of JSON, the limit is {most}");
             Error::new(Reason::InvalidToolArgs, text)
         }
-        Unsent::Limit(error) => error,
+        ArgumentSendError::Limit(error) => error,
     })?;
     Ok(Flow::Host(HostRequest::Tool { name: name.to_owned(), arguments: underscored(arguments) }))
 }
@@ -242,7 +242,7 @@ fn sent(
         return Err(fault(text));
     }
     let arguments = tool_arguments(most - named, arguments)?.map_err(|bad| match bad {
-        BadArguments::TooLong { bytes, .. } => BadArguments::TooLong { bytes: bytes + named, most },
+        ArgumentsError::TooLong { bytes, .. } => ArgumentsError::TooLong { bytes: bytes + named, most },
         other => other,
     });
     let (server, tool) = (server.map(str::to_owned), tool.map(str::to_owned));
@@ -259,16 +259,16 @@ fn name(value: Option<&Value>) -> Result<&str, String> {
 }
 
 /// `:args` as JSON; `nil` counts as no arguments. A value that cannot be sent is reported to the host, which names the tool.
-fn tool_arguments(most: usize, value: Option<&Value>) -> Result<Result<ToolArguments, BadArguments>> {
+fn tool_arguments(most: usize, value: Option<&Value>) -> Result<Result<ToolArguments, ArgumentsError>> {
     let written = match value {
         None | Some(Value::Nil) => json::write_tool_arguments(&Map::new(), most),
         Some(Value::Map(map)) => json::write_tool_arguments(map, most),
-        Some(other) => return Ok(Err(BadArguments::NotAMap(print::literal(other)))),
+        Some(other) => return Ok(Err(ArgumentsError::NotAMap(print::literal(other)))),
     };
     match written {
         Ok(arguments) => Ok(Ok(arguments)),
-        Err(Unsent::NotEncodable(why)) => Ok(Err(BadArguments::NotEncodable(why))),
-        Err(Unsent::TooLong(bytes)) => Ok(Err(BadArguments::TooLong { bytes, most })),
-        Err(Unsent::Limit(limit)) => Err(limit),
+        Err(ArgumentSendError::NotEncodable(why)) => Ok(Err(ArgumentsError::NotEncodable(why))),
+        Err(ArgumentSendError::TooLong(bytes)) => Ok(Err(ArgumentsError::TooLong { bytes, most })),
+        Err(ArgumentSendError::Limit(limit)) => Err(limit),
     }
 }

@@ -39,7 +39,7 @@ pub struct Program {
     /// Bytes that it takes: code, tables and constants, as it was compiled.
     pub heap_bytes: usize,
     /// The reservation for its bytes, for as long as it has an owner: a cache, a machine, a function of a session.
-    pub reserved: Reserved,
+    pub reserved: ReservedMemory,
 }
 
 impl Program {
@@ -58,11 +58,11 @@ impl Program {
 
 /// A reservation from the memory that all programs share. Dropping this releases it.
 #[derive(Default)]
-pub struct Reserved(pub Option<Rc<dyn Reservation>>);
+pub struct ReservedMemory(pub Option<Rc<dyn Reservation>>);
 
-impl std::fmt::Debug for Reserved {
+impl std::fmt::Debug for ReservedMemory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Reserved").field(&self.0.is_some()).finish()
+        f.debug_tuple("ReservedMemory").field(&self.0.is_some()).finish()
     }
 }
 

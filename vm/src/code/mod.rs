@@ -16,7 +16,7 @@ mod heights;
 mod module;
 mod op;
 
-pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement, Reserved};
+pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement, ReservedMemory};
 pub use module::Module;
 pub use op::Op;
 

@@ -1,6 +1,6 @@
 //! Compiled code as bytes, to tell whether a text came to the same code again.
 
-use super::{Bounds, Encoder, Unwritten, WireWriter};
+use super::{Bounds, EncodeError, Encoder, WireWriter};
 use crate::code::{LANGUAGE_VERSION, Program};
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 ///
 /// # Errors
 /// The account is at its limits, or the constants are more than [`Bounds::default`] admits.
-pub fn write_code(program: &Program, sink: &mut dyn FnMut(&[u8])) -> Result<(), Unwritten> {
+pub fn write_code(program: &Program, sink: &mut dyn FnMut(&[u8])) -> Result<(), EncodeError> {
     sink(&LANGUAGE_VERSION.to_le_bytes());
     let mut constants = Encoder::new(Bounds::default());
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use super::constants::{ConstantAllocation, Constants};
 use super::nodes::{COMBINATORS, NodeKind, reason};
-use super::{BYTES_A_STEP, Bounds, GraphRef, GraphRefKind, Unread, WireReader};
+use super::{BYTES_A_STEP, Bounds, DecodeError, GraphRef, GraphRefKind, WireReader};
 use crate::code::{DefInfo, Module};
 use crate::error::{Error, NilArguments, Position};
 use crate::meter::{self, MemoryCharge};
@@ -64,7 +64,11 @@ enum DecodedNode {
 ///
 /// # Errors
 /// The bytes are none of an encoder within `bounds`, or the account is at its limits.
-pub fn decode(reader: &mut WireReader<'_>, bounds: Bounds, origins: &dyn Origins) -> Result<Graph, Unread> {
+pub fn decode(
+    reader: &mut WireReader<'_>,
+    bounds: Bounds,
+    origins: &dyn Origins,
+) -> Result<Graph, DecodeError> {
     decode_marked(reader, bounds, origins, 0).map(|(graph, _)| graph)
 }
 
@@ -77,15 +81,15 @@ pub(crate) fn decode_marked(
     bounds: Bounds,
     origins: &dyn Origins,
     marked: u32,
-) -> Result<(Graph, i64), Unread> {
+) -> Result<(Graph, i64), DecodeError> {
     let live_before = meter::live();
     let mut of_marked = 0;
     let count = reader.count()?;
     if marked as usize > count {
-        return Err(Unread::Invalid("number of nodes"));
+        return Err(DecodeError::Invalid("number of nodes"));
     }
     if count > bounds.nodes as usize {
-        return Err(Unread::Invalid("number of nodes"));
+        return Err(DecodeError::Invalid("number of nodes"));
     }
     let mut table = Table {
         nodes: Vec::new(),
@@ -105,7 +109,7 @@ pub(crate) fn decode_marked(
             of_marked = meter::live() - live_before - table.held.bytes() as i64;
         }
         if all - table.reader.left() > bounds.bytes {
-            return Err(Unread::Invalid("number of bytes"));
+            return Err(DecodeError::Invalid("number of bytes"));
         }
     }
     *reader = table.reader;
@@ -122,7 +126,7 @@ impl Graph {
     ///
     /// # Errors
     /// There is none, or it is one that no program sees.
-    pub fn value(&self, place: GraphRef) -> Result<Value, Unread> {
+    pub fn value(&self, place: GraphRef) -> Result<Value, DecodeError> {
         value(&self.nodes, place)
     }
 
@@ -130,7 +134,7 @@ impl Graph {
     ///
     /// # Errors
     /// There is none.
-    pub fn slot(&self, place: GraphRef) -> Result<Value, Unread> {
+    pub fn slot(&self, place: GraphRef) -> Result<Value, DecodeError> {
         match place.told() {
             GraphRefKind::Node(number)
                 if matches!(find(&self.nodes, number), Some(DecodedNode::Cursor(_))) =>
@@ -148,10 +152,10 @@ impl Graph {
     ///
     /// # Errors
     /// There are none.
-    pub fn captures(&self, place: GraphRef) -> Result<Rc<Captures>, Unread> {
+    pub fn captures(&self, place: GraphRef) -> Result<Rc<Captures>, DecodeError> {
         match node(&self.nodes, place) {
             Some(DecodedNode::Captures(captures)) => Ok(captures.clone()),
-            _ => Err(Unread::Invalid("captures")),
+            _ => Err(DecodeError::Invalid("captures")),
         }
     }
 
@@ -159,10 +163,10 @@ impl Graph {
     ///
     /// # Errors
     /// There is none.
-    pub fn info(&self, place: GraphRef) -> Result<Rc<DefInfo>, Unread> {
+    pub fn info(&self, place: GraphRef) -> Result<Rc<DefInfo>, DecodeError> {
         match node(&self.nodes, place) {
             Some(DecodedNode::Info(info)) => Ok(info.clone()),
-            _ => Err(Unread::Invalid("definition")),
+            _ => Err(DecodeError::Invalid("definition")),
         }
     }
 
@@ -170,10 +174,10 @@ impl Graph {
     ///
     /// # Errors
     /// There is none.
-    pub fn error(&self, place: GraphRef) -> Result<Error, Unread> {
+    pub fn error(&self, place: GraphRef) -> Result<Error, DecodeError> {
         match node(&self.nodes, place) {
             Some(DecodedNode::Error(error)) => Ok(error.clone()),
-            _ => Err(Unread::Invalid("error")),
+            _ => Err(DecodeError::Invalid("error")),
         }
     }
 }
@@ -189,7 +193,7 @@ fn node(nodes: &[DecodedNode], place: GraphRef) -> Option<&DecodedNode> {
     }
 }
 
-fn value(nodes: &[DecodedNode], place: GraphRef) -> Result<Value, Unread> {
+fn value(nodes: &[DecodedNode], place: GraphRef) -> Result<Value, DecodeError> {
     Ok(match place.told() {
         GraphRefKind::Nil => Value::Nil,
         GraphRefKind::False => Value::False,
@@ -197,7 +201,7 @@ fn value(nodes: &[DecodedNode], place: GraphRef) -> Result<Value, Unread> {
         GraphRefKind::Int(n) => Value::Int(n),
         GraphRefKind::Node(number) => match find(nodes, number) {
             Some(DecodedNode::Value(value)) => value.clone(),
-            _ => return Err(Unread::Invalid("value")),
+            _ => return Err(DecodeError::Invalid("value")),
         },
     })
 }
@@ -213,7 +217,7 @@ struct Table<'a, 'b> {
 }
 
 impl<'a> Table<'a, '_> {
-    fn push(&mut self, node: DecodedNode) -> Result<(), Unread> {
+    fn push(&mut self, node: DecodedNode) -> Result<(), DecodeError> {
         if self.nodes.len() == self.nodes.capacity() {
             let more = (self.nodes.len() / 2).max(16);
             self.held.resize((self.nodes.len() + more) * size_of::<DecodedNode>())?;
@@ -224,13 +228,13 @@ impl<'a> Table<'a, '_> {
     }
 
     /// Reads the next node.
-    fn node(&mut self) -> Result<DecodedNode, Unread> {
-        let kind = NodeKind::of(self.reader.byte()?).ok_or(Unread::Invalid("kind of node"))?;
+    fn node(&mut self) -> Result<DecodedNode, DecodeError> {
+        let kind = NodeKind::of(self.reader.byte()?).ok_or(DecodeError::Invalid("kind of node"))?;
         Ok(DecodedNode::Value(match kind {
             NodeKind::Int => {
                 let n = self.reader.signed()?;
                 if GraphRef::int(n).is_some() {
-                    return Err(Unread::Invalid("integer"));
+                    return Err(DecodeError::Invalid("integer"));
                 }
                 Value::Int(n)
             }
@@ -255,12 +259,12 @@ impl<'a> Table<'a, '_> {
             NodeKind::Tool => Value::Tool(self.string()?),
             NodeKind::Regex => {
                 let source = self.reader.text()?;
-                Value::Regex(Regex::read_again(source)?.ok_or(Unread::Invalid("regular expression"))?)
+                Value::Regex(Regex::read_again(source)?.ok_or(DecodeError::Invalid("regular expression"))?)
             }
             NodeKind::Builtin | NodeKind::Unnamed => {
                 let name = self.reader.text()?;
                 let named = kind == NodeKind::Builtin;
-                self.origins.builtin(name, named).ok_or(Unread::Invalid("function"))?
+                self.origins.builtin(name, named).ok_or(DecodeError::Invalid("function"))?
             }
             NodeKind::Vector => {
                 let count = self.reader.count()?;
@@ -269,17 +273,18 @@ impl<'a> Table<'a, '_> {
             NodeKind::LongVector => self.long_vector()?,
             NodeKind::List => match self.numbered()? {
                 DecodedNode::Value(Value::Vector(items)) => Value::List(items.clone()),
-                _ => return Err(Unread::Invalid("list")),
+                _ => return Err(DecodeError::Invalid("list")),
             },
             NodeKind::Queue => match self.numbered()? {
                 DecodedNode::Value(Value::Vector(items)) => Value::Queue(items.clone()),
-                _ => return Err(Unread::Invalid("queue")),
+                _ => return Err(DecodeError::Invalid("queue")),
             },
             NodeKind::Shape => return self.shape().map(DecodedNode::Shape),
             NodeKind::ShapedMap => Value::Map(self.shaped_map()?),
             NodeKind::WatchedMap => {
                 let map = self.shaped_map()?;
-                let watch = self.origins.watch(self.reader.unsigned_32()?).ok_or(Unread::Invalid("watch"))?;
+                let watch =
+                    self.origins.watch(self.reader.unsigned_32()?).ok_or(DecodeError::Invalid("watch"))?;
                 Value::Map(map.watched(watch.clone()))
             }
             NodeKind::TreeMap => self.tree_map()?,
@@ -302,7 +307,7 @@ impl<'a> Table<'a, '_> {
             NodeKind::Date => {
                 let days = self.reader.signed()?;
                 if days.unsigned_abs() > Temporal::MOST_DAYS.unsigned_abs() {
-                    return Err(Unread::Invalid("date"));
+                    return Err(DecodeError::Invalid("date"));
                 }
                 Value::temporal(Temporal::date(days))
             }
@@ -316,7 +321,7 @@ impl<'a> Table<'a, '_> {
             }
             NodeKind::ZonedDateTime => {
                 let (micros, digits) = self.moment()?;
-                let zone = Zone::named(self.reader.text()?).ok_or(Unread::Invalid("zone"))?;
+                let zone = Zone::named(self.reader.text()?).ok_or(DecodeError::Invalid("zone"))?;
                 Value::temporal(Temporal::zoned(micros, digits, zone))
             }
             NodeKind::Duration => Value::temporal(Temporal::duration(self.reader.signed()?)),
@@ -337,24 +342,24 @@ impl<'a> Table<'a, '_> {
                     let content = blob.content();
                     content.kind == kind && *content.mime_type == *mime_type && *content.base64 == *base64
                 };
-                Value::Blob(blob.filter(as_written).ok_or(Unread::Invalid("binary content"))?)
+                Value::Blob(blob.filter(as_written).ok_or(DecodeError::Invalid("binary content"))?)
             }
         }))
     }
 
     /// A text whose bytes are about to be held.
-    fn reserved_text(&mut self) -> Result<&'a str, Unread> {
+    fn reserved_text(&mut self) -> Result<&'a str, DecodeError> {
         let text = self.reader.text()?;
         meter::reserve(text.len())?;
         Ok(text)
     }
 
-    fn value(&mut self) -> Result<Value, Unread> {
+    fn value(&mut self) -> Result<Value, DecodeError> {
         let place = self.reader.place()?;
         value(&self.nodes, place)
     }
 
-    fn values(&mut self, count: usize) -> Result<Vec<Value>, Unread> {
+    fn values(&mut self, count: usize) -> Result<Vec<Value>, DecodeError> {
         meter::reserve(count * size_of::<Value>())?;
         let mut values = Vec::with_capacity(count);
         for _ in 0..count {
@@ -368,28 +373,28 @@ impl<'a> Table<'a, '_> {
     }
 
     /// The node with the number that comes next.
-    fn numbered(&mut self) -> Result<&DecodedNode, Unread> {
+    fn numbered(&mut self) -> Result<&DecodedNode, DecodeError> {
         let index = self.reader.index(self.nodes.len(), "number of a node")?;
         Ok(&self.nodes[index])
     }
 
-    fn string(&mut self) -> Result<Str, Unread> {
+    fn string(&mut self) -> Result<Str, DecodeError> {
         match self.numbered()? {
             DecodedNode::Value(Value::Str(text)) => Ok(text.clone()),
-            _ => Err(Unread::Invalid("name")),
+            _ => Err(DecodeError::Invalid("name")),
         }
     }
 
-    fn shape_at(&mut self) -> Result<Rc<Shape>, Unread> {
+    fn shape_at(&mut self) -> Result<Rc<Shape>, DecodeError> {
         match self.numbered()? {
             DecodedNode::Shape(shape) => Ok(shape.clone()),
-            _ => Err(Unread::Invalid("shape")),
+            _ => Err(DecodeError::Invalid("shape")),
         }
     }
 
-    fn constant(&mut self) -> Result<DecodedNode, Unread> {
+    fn constant(&mut self) -> Result<DecodedNode, DecodeError> {
         let (program, number) = (self.reader.unsigned_32()?, self.reader.unsigned_32()?);
-        let module = self.origins.module(program).ok_or(Unread::Invalid("program"))?;
+        let module = self.origins.module(program).ok_or(DecodeError::Invalid("program"))?;
         let constants = match self.constants.entry(program) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => unknown.insert(Constants::of(&module.program)?),
@@ -397,33 +402,33 @@ impl<'a> Table<'a, '_> {
         match constants.part(number) {
             Some(ConstantAllocation::Value(value)) => Ok(DecodedNode::Value(value.clone())),
             Some(ConstantAllocation::Shape(shape)) => Ok(DecodedNode::Shape(shape.clone())),
-            None => Err(Unread::Invalid("constant")),
+            None => Err(DecodeError::Invalid("constant")),
         }
     }
 
-    fn module(&mut self) -> Result<Rc<Module>, Unread> {
+    fn module(&mut self) -> Result<Rc<Module>, DecodeError> {
         let number = self.reader.unsigned_32()?;
-        self.origins.module(number).cloned().ok_or(Unread::Invalid("program"))
+        self.origins.module(number).cloned().ok_or(DecodeError::Invalid("program"))
     }
 
-    fn big(&mut self) -> Result<Value, Unread> {
+    fn big(&mut self) -> Result<Value, DecodeError> {
         let bytes = self.reader.bytes()?;
         if bytes.len() as u64 > MAX_INTEGER_BITS / 8 + 1 {
-            return Err(Unread::Invalid("integer"));
+            return Err(DecodeError::Invalid("integer"));
         }
         meter::reserve(bytes.len())?;
         let n = BigInt::from_signed_bytes_le(bytes);
         if n.to_signed_bytes_le() != bytes || n.bits() > MAX_INTEGER_BITS || i64::try_from(&n).is_ok() {
-            return Err(Unread::Invalid("integer"));
+            return Err(DecodeError::Invalid("integer"));
         }
         Ok(Value::integer(n))
     }
 
-    fn long_vector(&mut self) -> Result<Value, Unread> {
+    fn long_vector(&mut self) -> Result<Value, DecodeError> {
         let uniform = match self.reader.byte()? {
             0 => Uniform::Run(self.reader.signed()?, self.reader.signed()?),
             1 => Uniform::Repeat(self.value()?),
-            _ => return Err(Unread::Invalid("vector")),
+            _ => return Err(DecodeError::Invalid("vector")),
         };
         let start = self.reader.unsigned()?;
         let count = self.reader.count()?;
@@ -431,33 +436,34 @@ impl<'a> Table<'a, '_> {
         let mut lengths = Vec::with_capacity(count);
         let mut there = 0_usize;
         for place in 0..count {
-            let length = usize::try_from(self.reader.unsigned()?).map_err(|_| Unread::Invalid("vector"))?;
+            let length =
+                usize::try_from(self.reader.unsigned()?).map_err(|_| DecodeError::Invalid("vector"))?;
             // Only the first may be empty, as an encoder has it.
             if length == 0 && place > 0 {
-                return Err(Unread::Invalid("vector"));
+                return Err(DecodeError::Invalid("vector"));
             }
             there = there.saturating_add(if place.is_multiple_of(2) { length } else { 0 });
             lengths.push(length);
         }
         if count < 2 || there > self.reader.left() {
-            return Err(Unread::Invalid("vector"));
+            return Err(DecodeError::Invalid("vector"));
         }
         let items = self.values(there)?;
         // A path to a leaf for each piece, at most: a dozen branches.
         meter::reserve(Vector::bytes_of_pieces(&lengths))?;
         let vector = Vector::from_pieces(Pieces { uniform, start, lengths }, items);
-        vector.map(Value::Vector).ok_or(Unread::Invalid("vector"))
+        vector.map(Value::Vector).ok_or(DecodeError::Invalid("vector"))
     }
 
-    fn shape(&mut self) -> Result<Rc<Shape>, Unread> {
+    fn shape(&mut self) -> Result<Rc<Shape>, DecodeError> {
         let of_reply = match self.reader.byte()? {
             0 => false,
             1 => true,
-            _ => return Err(Unread::Invalid("shape")),
+            _ => return Err(DecodeError::Invalid("shape")),
         };
         let count = self.reader.count()?;
         if count > Shape::MOST_KEYS {
-            return Err(Unread::Invalid("shape"));
+            return Err(DecodeError::Invalid("shape"));
         }
         let keys = self.values(count)?;
         ascending(&keys, |key| key)?;
@@ -468,13 +474,13 @@ impl<'a> Table<'a, '_> {
         Ok(shape)
     }
 
-    fn shaped_map(&mut self) -> Result<Map, Unread> {
+    fn shaped_map(&mut self) -> Result<Map, DecodeError> {
         let shape = self.shape_at()?;
         let values = self.values(shape.len())?;
         Ok(Map::with_shape(shape, values))
     }
 
-    fn tree_map(&mut self) -> Result<Value, Unread> {
+    fn tree_map(&mut self) -> Result<Value, DecodeError> {
         let count = self.tree_count(2)?;
         meter::reserve(2 * count * Map::ENTRY_BYTES)?;
         let mut entries = Vec::with_capacity(count);
@@ -489,7 +495,7 @@ impl<'a> Table<'a, '_> {
         Ok(Value::Map(Map::tree(entries)))
     }
 
-    fn tree_set(&mut self) -> Result<Value, Unread> {
+    fn tree_set(&mut self) -> Result<Value, DecodeError> {
         let count = self.tree_count(1)?;
         meter::reserve(2 * count * Set::ELEMENT_BYTES)?;
         let elements = self.values(count)?;
@@ -498,52 +504,52 @@ impl<'a> Table<'a, '_> {
     }
 
     /// How many entries a tree has, of so many places each.
-    fn tree_count(&mut self, places: usize) -> Result<usize, Unread> {
+    fn tree_count(&mut self, places: usize) -> Result<usize, DecodeError> {
         let count = self.reader.count()?;
         if count < Map::LEAST_OF_TREE || count > self.reader.left() / places {
-            return Err(Unread::Invalid("tree"));
+            return Err(DecodeError::Invalid("tree"));
         }
         Ok(count)
     }
 
-    fn closure(&mut self) -> Result<Value, Unread> {
+    fn closure(&mut self) -> Result<Value, DecodeError> {
         let module = self.module()?;
         let index = self.reader.index(module.program.functions.len(), "function")?;
         let DecodedNode::Captures(captures) = self.numbered()? else {
-            return Err(Unread::Invalid("captures"));
+            return Err(DecodeError::Invalid("captures"));
         };
         let captures = captures.clone();
         // The code has been made for as many.
         if captures.values().len() < module.program.functions[index].captures.len() {
-            return Err(Unread::Invalid("captures"));
+            return Err(DecodeError::Invalid("captures"));
         }
         Ok(Value::Closure(Closure::new(module, index as u32, captures)))
     }
 
     /// Microseconds of a point in time, and the fraction digits to print.
-    fn moment(&mut self) -> Result<(i64, u8), Unread> {
+    fn moment(&mut self) -> Result<(i64, u8), DecodeError> {
         let (micros, digits) = (self.reader.signed()?, self.reader.byte()?);
         if digits > 6 {
-            return Err(Unread::Invalid("instant"));
+            return Err(DecodeError::Invalid("instant"));
         }
         Ok((micros, digits))
     }
 
-    fn combinator(&mut self) -> Result<Value, Unread> {
+    fn combinator(&mut self) -> Result<Value, DecodeError> {
         let kind = usize::from(self.reader.byte()?);
-        let kind = *COMBINATORS.get(kind).ok_or(Unread::Invalid("combinator"))?;
+        let kind = *COMBINATORS.get(kind).ok_or(DecodeError::Invalid("combinator"))?;
         let count = self.reader.count()?;
         let combinator = Combinator::new(kind, self.values(count)?);
         if !self.origins.accepts(&combinator) {
-            return Err(Unread::Invalid("combinator"));
+            return Err(DecodeError::Invalid("combinator"));
         }
         Ok(Value::Combinator(combinator))
     }
 
-    fn cursor(&mut self) -> Result<DecodedNode, Unread> {
+    fn cursor(&mut self) -> Result<DecodedNode, DecodeError> {
         let collection = self.value()?;
-        let taken = usize::try_from(self.reader.unsigned()?).map_err(|_| Unread::Invalid("cursor"))?;
-        let invalid = Unread::Invalid("cursor");
+        let taken = usize::try_from(self.reader.unsigned()?).map_err(|_| DecodeError::Invalid("cursor"))?;
+        let invalid = DecodeError::Invalid("cursor");
         let mut cursor = match collection {
             Value::Vector(vector) => Cursor::Vector(vector.into_iter()),
             Value::Map(map) => Cursor::Map(map.into_iter()),
@@ -557,19 +563,19 @@ impl<'a> Table<'a, '_> {
         Ok(DecodedNode::Cursor(Rc::new(RefCell::new(cursor))))
     }
 
-    fn flag(&mut self) -> Result<bool, Unread> {
+    fn flag(&mut self) -> Result<bool, DecodeError> {
         match self.reader.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Unread::Invalid("flag")),
+            _ => Err(DecodeError::Invalid("flag")),
         }
     }
 
-    fn optional_text(&mut self) -> Result<Option<&'a str>, Unread> {
+    fn optional_text(&mut self) -> Result<Option<&'a str>, DecodeError> {
         if self.flag()? { self.reserved_text().map(Some) } else { Ok(None) }
     }
 
-    fn info(&mut self) -> Result<DecodedNode, Unread> {
+    fn info(&mut self) -> Result<DecodedNode, DecodeError> {
         let doc = self.optional_text()?.map(Rc::from);
         let count = self.reader.count()?;
         meter::reserve(count * size_of::<Rc<str>>())?;
@@ -581,8 +587,8 @@ impl<'a> Table<'a, '_> {
         Ok(DecodedNode::Info(Rc::new(DefInfo { doc, parameters, source })))
     }
 
-    fn error(&mut self) -> Result<Error, Unread> {
-        let reason = reason(self.reader.text()?).ok_or(Unread::Invalid("reason"))?;
+    fn error(&mut self) -> Result<Error, DecodeError> {
+        let reason = reason(self.reader.text()?).ok_or(DecodeError::Invalid("reason"))?;
         let mut error = Error::verbatim(reason, self.reserved_text()?);
         if self.flag()? {
             let (line, column) = (self.reader.unsigned_32()?, self.reader.unsigned_32()?);
@@ -598,7 +604,7 @@ impl<'a> Table<'a, '_> {
             let function = self.reserved_text()?.to_owned();
             let counted = self.flag()?;
             let mut number =
-                || usize::try_from(self.reader.unsigned()?).map_err(|_| Unread::Invalid("number"));
+                || usize::try_from(self.reader.unsigned()?).map_err(|_| DecodeError::Invalid("number"));
             let (count, first) = (number()?, number()?);
             let count = counted.then_some(count);
             error = error.of_nil_arguments(NilArguments { function, count, first });
@@ -608,7 +614,7 @@ impl<'a> Table<'a, '_> {
 }
 
 /// Refuses keys that do not ascend, or of which two are the same.
-fn ascending<T>(items: &[T], key: impl Fn(&T) -> &Value) -> Result<(), Unread> {
+fn ascending<T>(items: &[T], key: impl Fn(&T) -> &Value) -> Result<(), DecodeError> {
     for (index, pair) in items.windows(2).enumerate() {
         if index.is_multiple_of(KEYS_A_PIECE) {
             meter::charge_steps(KEYS_A_PIECE as u64)?;
@@ -616,7 +622,7 @@ fn ascending<T>(items: &[T], key: impl Fn(&T) -> &Value) -> Result<(), Unread> {
         if key_compare(key(&pair[0]), key(&pair[1])) != Ordering::Less {
             // An order that was cut short says nothing.
             meter::charge_steps(0)?;
-            return Err(Unread::Invalid("order of keys"));
+            return Err(DecodeError::Invalid("order of keys"));
         }
     }
     Ok(())

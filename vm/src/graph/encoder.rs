@@ -3,7 +3,7 @@
 use super::children::{Child, Met, OpenValue};
 use super::constants::Constants;
 use super::nodes::NodeKind;
-use super::{BYTES_A_STEP, Bounds, GraphRef, Unwritten, WireWriter};
+use super::{BYTES_A_STEP, Bounds, EncodeError, GraphRef, WireWriter};
 use crate::code::{DefInfo, Program};
 use crate::error::{Error, Position};
 use crate::meter::{self, MemoryCharge};
@@ -68,7 +68,7 @@ struct PartialNode {
 
 /// A graph as bytes.
 #[derive(Debug)]
-pub struct Encoded {
+pub struct EncodedGraph {
     nodes: u32,
     table: Vec<u8>,
     /// The programs that closures, frames and documentation belong to, by their numbers.
@@ -77,7 +77,7 @@ pub struct Encoded {
     pub watches: Vec<Rc<ReplyWatch>>,
 }
 
-impl Encoded {
+impl EncodedGraph {
     /// Writes the table, as [`decode`](super::decode) reads it.
     pub fn write(&self, to: &mut WireWriter) {
         to.unsigned(u64::from(self.nodes));
@@ -125,7 +125,7 @@ impl Encoder {
         }
     }
 
-    /// The same, which also writes who learns of the reading of a failed result: see [`Encoded::watches`].
+    /// The same, which also writes who learns of the reading of a failed result: see [`EncodedGraph::watches`].
     pub fn keeping_watches(mut self) -> Encoder {
         self.keeps_watches = true;
         self
@@ -143,7 +143,7 @@ impl Encoder {
     ///
     /// # Errors
     /// The graph gets too large, or the account is at its limits. The encoder is of no use then.
-    pub fn value(&mut self, value: &Value) -> Result<GraphRef, Unwritten> {
+    pub fn value(&mut self, value: &Value) -> Result<GraphRef, EncodeError> {
         if value.allocation().is_some() {
             self.kept.push(PinnedValue::Value(value.clone()));
         }
@@ -154,7 +154,7 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`value`](Encoder::value).
-    pub fn captures(&mut self, captures: &Rc<Captures>) -> Result<GraphRef, Unwritten> {
+    pub fn captures(&mut self, captures: &Rc<Captures>) -> Result<GraphRef, EncodeError> {
         self.kept.push(PinnedValue::Captures(captures.clone()));
         self.write(Met { child: Child::Captures(captures.clone()), once: false })
     }
@@ -164,7 +164,7 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`value`](Encoder::value).
-    pub fn info(&mut self, info: &Rc<DefInfo>) -> Result<GraphRef, Unwritten> {
+    pub fn info(&mut self, info: &Rc<DefInfo>) -> Result<GraphRef, EncodeError> {
         let address = Rc::as_ptr(info).addr();
         if let Some(number) = self.known.get(&address) {
             return Ok(GraphRef::node(*number));
@@ -192,7 +192,7 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`value`](Encoder::value).
-    pub fn error(&mut self, error: &Error) -> Result<GraphRef, Unwritten> {
+    pub fn error(&mut self, error: &Error) -> Result<GraphRef, EncodeError> {
         let payload = error.payload().map(|payload| self.value(payload)).transpose()?;
         let before = self.table.len();
         self.kind(NodeKind::Error);
@@ -237,7 +237,7 @@ impl Encoder {
     ///
     /// # Errors
     /// The account is at its limits.
-    pub(crate) fn program_with_constants(&mut self, program: &Rc<Program>) -> Result<u32, Unwritten> {
+    pub(crate) fn program_with_constants(&mut self, program: &Rc<Program>) -> Result<u32, EncodeError> {
         let known = self.programs.len();
         let number = self.program(program);
         if self.tells_constants && self.programs.len() > known {
@@ -249,7 +249,7 @@ impl Encoder {
     }
 
     /// Writes a node that refers to the constant at `address`, if there is one.
-    fn constant(&mut self, address: usize) -> Result<Option<GraphRef>, Unwritten> {
+    fn constant(&mut self, address: usize) -> Result<Option<GraphRef>, EncodeError> {
         let Some((program, number)) = self.constants.get(&address).copied() else { return Ok(None) };
         let before = self.table.len();
         self.kind(NodeKind::Constant);
@@ -274,12 +274,12 @@ impl Encoder {
     }
 
     /// The graph of all that was written.
-    pub fn finish(self) -> Encoded {
+    pub fn finish(self) -> EncodedGraph {
         let Encoder { nodes, table, programs, watches, .. } = self;
-        Encoded { nodes, table: table.into_bytes(), programs, watches }
+        EncodedGraph { nodes, table: table.into_bytes(), programs, watches }
     }
 
-    fn write(&mut self, met: Met) -> Result<GraphRef, Unwritten> {
+    fn write(&mut self, met: Met) -> Result<GraphRef, EncodeError> {
         let (open, address) = match self.look(met)? {
             Look::Told(place) => return Ok(place),
             Look::Enter(open, address) => (open, address),
@@ -306,11 +306,11 @@ impl Encoder {
         }
     }
 
-    fn child_is_at(&mut self, place: GraphRef) -> Result<(), Unwritten> {
+    fn child_is_at(&mut self, place: GraphRef) -> Result<(), EncodeError> {
         self.places.push(place);
         // Each place is a byte at least.
         if self.places.len() > self.bounds.bytes {
-            return Err(Unwritten::TooLarge("bytes"));
+            return Err(EncodeError::TooLarge("bytes"));
         }
         if self.places.len().is_multiple_of(1 << 10) {
             meter::charge_steps(1)?;
@@ -321,7 +321,7 @@ impl Encoder {
     }
 
     /// Writes a child that refers to nothing, or says how to go through one that does.
-    fn look(&mut self, Met { child, once }: Met) -> Result<Look, Unwritten> {
+    fn look(&mut self, Met { child, once }: Met) -> Result<Look, EncodeError> {
         match child {
             Child::Value(value) => {
                 let address = value.allocation().map(|allocation| allocation.address);
@@ -358,7 +358,7 @@ impl Encoder {
         value: Value,
         address: Option<usize>,
         again: bool,
-    ) -> Result<Look, Unwritten> {
+    ) -> Result<Look, EncodeError> {
         let value = match value {
             Value::Nil => return Ok(Look::Told(GraphRef::NIL)),
             Value::False => return Ok(Look::Told(GraphRef::FALSE)),
@@ -418,7 +418,7 @@ impl Encoder {
     }
 
     /// A field of a row, which has no owner. Short texts are shared as they are when rows are read.
-    fn made(&mut self, value: &Value) -> Result<GraphRef, Unwritten> {
+    fn made(&mut self, value: &Value) -> Result<GraphRef, EncodeError> {
         let text = match value {
             Value::Str(text) if text.as_str().len() <= LONGEST_SHARED => text,
             Value::Nil => return Ok(GraphRef::NIL),
@@ -449,7 +449,7 @@ impl Encoder {
         Ok(place)
     }
 
-    fn builtin(&mut self, handle: &'static BuiltinHandle) -> Result<GraphRef, Unwritten> {
+    fn builtin(&mut self, handle: &'static BuiltinHandle) -> Result<GraphRef, EncodeError> {
         if let Some(number) = self.builtins.get(&handle.id) {
             return Ok(GraphRef::node(*number));
         }
@@ -461,7 +461,7 @@ impl Encoder {
     }
 
     /// Writes a node that refers to none.
-    fn scalar(&mut self, value: &Value, address: Option<usize>) -> Result<GraphRef, Unwritten> {
+    fn scalar(&mut self, value: &Value, address: Option<usize>) -> Result<GraphRef, EncodeError> {
         let before = self.table.len();
         match value {
             Value::Int(n) => {
@@ -547,7 +547,7 @@ impl Encoder {
     }
 
     /// Writes the node of the innermost level, whose children are written.
-    fn close(&mut self) -> Result<GraphRef, Unwritten> {
+    fn close(&mut self) -> Result<GraphRef, EncodeError> {
         let Some(PartialNode { open, base, address }) = self.levels.pop() else {
             unreachable!("a level is open")
         };
@@ -663,12 +663,12 @@ impl Encoder {
     }
 
     /// The node whose bytes begin at `before` is written.
-    fn finish_node(&mut self, before: usize, address: Option<usize>) -> Result<GraphRef, Unwritten> {
+    fn finish_node(&mut self, before: usize, address: Option<usize>) -> Result<GraphRef, EncodeError> {
         if self.nodes >= self.bounds.nodes {
-            return Err(Unwritten::TooLarge("nodes"));
+            return Err(EncodeError::TooLarge("nodes"));
         }
         if self.table.len() > self.bounds.bytes {
-            return Err(Unwritten::TooLarge("bytes"));
+            return Err(EncodeError::TooLarge("bytes"));
         }
         meter::charge_steps(1 + (self.table.len() - before) as u64 / BYTES_A_STEP)?;
         let number = self.nodes;
@@ -683,7 +683,7 @@ impl Encoder {
     }
 
     /// Charges the encoder's own memory.
-    fn charge_own(&mut self) -> Result<(), Unwritten> {
+    fn charge_own(&mut self) -> Result<(), EncodeError> {
         let bytes = self.table.capacity()
             + (self.known.capacity() + self.infos.capacity()) * size_of::<(usize, (u32, u32))>()
             + self.kept.capacity() * size_of::<PinnedValue>()

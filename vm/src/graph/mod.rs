@@ -6,7 +6,7 @@
 //! not kept shared. A value is written as a [`GraphRef`]: a number of the table, or the value itself where that is shorter.
 //!
 //! ```text
-//! encoder:  Encoder::new → value, captures, info, error (each gives its GraphRef) → finish → Encoded { table, programs, watches }
+//! encoder:  Encoder::new → value, captures, info, error (each gives its GraphRef) → finish → EncodedGraph { table, programs, watches }
 //! decoder:  modules from the programs' texts → decode(&mut WireReader, …) → Graph → value, slot, captures, info, error
 //! ```
 //!
@@ -33,7 +33,7 @@ mod wire;
 pub use code::write_code;
 pub(crate) use decoder::decode_marked;
 pub use decoder::{Graph, Origins, decode};
-pub use encoder::{Encoded, Encoder};
+pub use encoder::{EncodedGraph, Encoder};
 pub(crate) use nodes::NODE_KINDS;
 pub use wire::{WireReader, WireWriter};
 
@@ -102,30 +102,30 @@ impl GraphRef {
 
 /// Why values could not be written.
 #[derive(Clone, Debug)]
-pub enum Unwritten {
+pub enum EncodeError {
     /// They exceed [`Bounds`]; the text names the part.
     TooLarge(&'static str),
     /// The account had no steps, memory or time left.
     Refused(Error),
 }
 
-impl From<Error> for Unwritten {
-    fn from(error: Error) -> Unwritten {
-        Unwritten::Refused(error)
+impl From<Error> for EncodeError {
+    fn from(error: Error) -> EncodeError {
+        EncodeError::Refused(error)
     }
 }
 
 /// Why bytes could not be read.
 #[derive(Clone, Debug)]
-pub enum Unread {
+pub enum DecodeError {
     /// They are not an encoder's output; the word names the faulty part.
     Invalid(&'static str),
     /// The account had no steps, memory or time left.
     Refused(Error),
 }
 
-impl From<Error> for Unread {
-    fn from(error: Error) -> Unread {
-        Unread::Refused(error)
+impl From<Error> for DecodeError {
+    fn from(error: Error) -> DecodeError {
+        DecodeError::Refused(error)
     }
 }

@@ -1,10 +1,12 @@
 use super::*;
 use crate::builtins::library;
-use crate::code::{Capture, DefInfo, Function, LANGUAGE_VERSION, Module, Op, Parameters, Program, Reserved};
+use crate::code::{
+    Capture, DefInfo, Function, LANGUAGE_VERSION, Module, Op, Parameters, Program, ReservedMemory,
+};
 use crate::error::{Position, Reason};
 use crate::json;
 use crate::machine::{Namespace, Restoring};
-use crate::meter::{self, Account, Allowance, Pauses, Resumed};
+use crate::meter::{self, Account, Allowance, PauseAnswer, Pauses};
 use crate::print::readable_lossy;
 use crate::value::{
     Blob, Captures, Closure, Combinator, CombinatorKind, Cursor, Map, Regex, ReplyWatch, Set, Temporal,
@@ -17,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Writes one value.
-fn encoded(value: &Value) -> (Encoded, Vec<u8>) {
+fn encoded(value: &Value) -> (EncodedGraph, Vec<u8>) {
     let mut encoder = Encoder::new(Bounds::default());
     let place = encoder.value(value).expect("it fits");
     let encoded = encoder.finish();
@@ -32,7 +34,7 @@ fn origins(programs: &[Rc<Program>]) -> Restoring {
 }
 
 /// Reads one value.
-fn decoded(bytes: &[u8], origins: &dyn Origins) -> Result<Value, Unread> {
+fn decoded(bytes: &[u8], origins: &dyn Origins) -> Result<Value, DecodeError> {
     let mut reader = WireReader::new(bytes);
     let graph = decode(&mut reader, Bounds::default(), origins)?;
     let place = reader.place()?;
@@ -440,7 +442,7 @@ fn rows() -> Value {
         |n| format!(r#"{{"id":{n},"name":"customer number {n}","state":"paid","note":"a\nb","sum":{n}.5}}"#);
     let text = format!("[{}]", (0..600).map(row).collect::<Vec<_>>().join(","));
     let parsed = json::parse_reply(&Bytes::from(text)).expect("enough memory");
-    let json::Read::Value(value) = parsed else { panic!("JSON") };
+    let json::DocumentReading::Value(value) = parsed else { panic!("JSON") };
     value
 }
 
@@ -546,7 +548,7 @@ fn program() -> Rc<Program> {
         text: None,
         code_digest: Default::default(),
         heap_bytes: 0,
-        reserved: Reserved::default(),
+        reserved: ReservedMemory::default(),
     })
 }
 
@@ -598,7 +600,7 @@ fn a_closure_without_what_its_code_reads_is_refused() {
     let module = Rc::new(Module { program: program(), slots: vec![0].into() });
     let broken = Value::Closure(Closure::new(module, 1, captured(&[Value::Nil])));
     let (encoded, bytes) = encoded(&broken);
-    assert!(matches!(decoded(&bytes, &origins(&encoded.programs)), Err(Unread::Invalid("captures"))));
+    assert!(matches!(decoded(&bytes, &origins(&encoded.programs)), Err(DecodeError::Invalid("captures"))));
 }
 
 #[test]
@@ -676,7 +678,7 @@ fn what_is_not_as_an_encoder_writes_it_is_refused() {
     let refused = |part, node: &[u8]| {
         let bytes = [&[1], node, &[6]].concat();
         match decoded(&bytes, &origins(&[])) {
-            Err(Unread::Invalid(why)) => assert_eq!(why, part, "{node:?}"),
+            Err(DecodeError::Invalid(why)) => assert_eq!(why, part, "{node:?}"),
             other => panic!("{node:?}: {other:?}"),
         }
     };
@@ -704,11 +706,11 @@ fn what_is_not_as_an_encoder_writes_it_is_refused() {
     refused("reason", &[27, 1, b'x']);
     refused("binary content", &[28, 1, b'x', 0, 0, 0]);
     let list_of_a_text = [2, 4, 1, b'x', 31, 0, 8];
-    assert!(matches!(decoded(&list_of_a_text, &origins(&[])), Err(Unread::Invalid("list"))));
+    assert!(matches!(decoded(&list_of_a_text, &origins(&[])), Err(DecodeError::Invalid("list"))));
     let mut long = encoded(&Value::str("x")).1;
     long.push(0);
-    assert!(matches!(decoded(&long, &origins(&[])), Err(Unread::Invalid("end"))));
-    assert!(matches!(decoded(&[0xff, 0xff, 0xff, 0x7f], &origins(&[])), Err(Unread::Invalid("length"))));
+    assert!(matches!(decoded(&long, &origins(&[])), Err(DecodeError::Invalid("end"))));
+    assert!(matches!(decoded(&[0xff, 0xff, 0xff, 0x7f], &origins(&[])), Err(DecodeError::Invalid("length"))));
 }
 
 #[test]
@@ -718,7 +720,7 @@ fn graphs_are_bounded_in_nodes_and_bytes() {
         [(Bounds { nodes: 50, bytes: 1 << 20 }, "nodes"), (Bounds { nodes: 1000, bytes: 500 }, "bytes")]
     {
         match Encoder::new(bounds).value(&texts) {
-            Err(Unwritten::TooLarge(what)) => assert_eq!(what, part),
+            Err(EncodeError::TooLarge(what)) => assert_eq!(what, part),
             other => panic!("{other:?}"),
         }
         let bytes = encoded(&texts).1;
@@ -734,12 +736,12 @@ fn both_ways_stop_at_the_limits_of_the_account() {
     for (memory_bytes, steps) in [(1 << 30, 1000), (1 << 18, 1 << 30)] {
         let written =
             allow(memory_bytes, steps).spend(|| match Encoder::new(Bounds::default()).value(&texts) {
-                Err(Unwritten::Refused(error)) => Err::<(), Error>(error),
+                Err(EncodeError::Refused(error)) => Err::<(), Error>(error),
                 other => panic!("{other:?}"),
             });
         assert!(written.is_err());
         let read = allow(memory_bytes, steps).spend(|| match decoded(&bytes, &origins(&[])) {
-            Err(Unread::Refused(error)) => Err::<(), Error>(error),
+            Err(DecodeError::Refused(error)) => Err::<(), Error>(error),
             other => panic!("{:?}", other.map(|_| ())),
         });
         assert!(read.is_err());
@@ -756,7 +758,7 @@ fn both_ways_give_way() {
         is_due: || true,
         pause: || {
             PAUSED.set(PAUSED.get() + 1);
-            Resumed::GoOn
+            PauseAnswer::GoOn
         },
     };
     let wide = Value::vector((0..200_000).map(|n| Value::vector([Value::Int(n)])).collect::<Vec<_>>());

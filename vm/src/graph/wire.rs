@@ -1,6 +1,6 @@
 //! Numbers, texts and places as bytes: LEB128, each number in its shortest form.
 
-use super::{GraphRef, Unread};
+use super::{DecodeError, GraphRef};
 use crate::meter;
 
 /// Bytes that are written in one go.
@@ -122,16 +122,16 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// `part` is invalid if something is.
-    pub fn finish(self, part: &'static str) -> Result<(), Unread> {
-        if self.0.is_empty() { Ok(()) } else { Err(Unread::Invalid(part)) }
+    pub fn finish(self, part: &'static str) -> Result<(), DecodeError> {
+        if self.0.is_empty() { Ok(()) } else { Err(DecodeError::Invalid(part)) }
     }
 
     /// One byte.
     ///
     /// # Errors
     /// None is left.
-    pub fn byte(&mut self) -> Result<u8, Unread> {
-        let (first, rest) = self.0.split_first().ok_or(Unread::Invalid("length"))?;
+    pub fn byte(&mut self) -> Result<u8, DecodeError> {
+        let (first, rest) = self.0.split_first().ok_or(DecodeError::Invalid("length"))?;
         self.0 = rest;
         Ok(*first)
     }
@@ -140,11 +140,11 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// As [`byte`](WireReader::byte); also if it is another one.
-    pub fn flag(&mut self) -> Result<bool, Unread> {
+    pub fn flag(&mut self) -> Result<bool, DecodeError> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Unread::Invalid("flag")),
+            _ => Err(DecodeError::Invalid("flag")),
         }
     }
 
@@ -152,7 +152,7 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// It is cut, longer than need be, or of more than 64 bits.
-    pub fn unsigned(&mut self) -> Result<u64, Unread> {
+    pub fn unsigned(&mut self) -> Result<u64, DecodeError> {
         let mut n = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -165,14 +165,14 @@ impl<'a> WireReader<'a> {
                 return Ok(n);
             }
         }
-        Err(Unread::Invalid("number"))
+        Err(DecodeError::Invalid("number"))
     }
 
     /// A number with sign.
     ///
     /// # Errors
     /// As [`unsigned`](WireReader::unsigned).
-    pub fn signed(&mut self) -> Result<i64, Unread> {
+    pub fn signed(&mut self) -> Result<i64, DecodeError> {
         self.unsigned().map(unzigzag)
     }
 
@@ -180,33 +180,33 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// As [`unsigned`](WireReader::unsigned); also if there are not as many bytes left.
-    pub fn count(&mut self) -> Result<usize, Unread> {
+    pub fn count(&mut self) -> Result<usize, DecodeError> {
         let n = usize::try_from(self.unsigned()?).unwrap_or(usize::MAX);
-        if n <= self.left() { Ok(n) } else { Err(Unread::Invalid("length")) }
+        if n <= self.left() { Ok(n) } else { Err(DecodeError::Invalid("length")) }
     }
 
     /// An index below `end`.
     ///
     /// # Errors
     /// As [`unsigned`](WireReader::unsigned); `part` is invalid if it is not below `end`.
-    pub fn index(&mut self, end: usize, part: &'static str) -> Result<usize, Unread> {
-        usize::try_from(self.unsigned()?).ok().filter(|index| *index < end).ok_or(Unread::Invalid(part))
+    pub fn index(&mut self, end: usize, part: &'static str) -> Result<usize, DecodeError> {
+        usize::try_from(self.unsigned()?).ok().filter(|index| *index < end).ok_or(DecodeError::Invalid(part))
     }
 
     /// A number of 32 bits.
     ///
     /// # Errors
     /// As [`unsigned`](WireReader::unsigned); also if it has more bits.
-    pub fn unsigned_32(&mut self) -> Result<u32, Unread> {
-        u32::try_from(self.unsigned()?).map_err(|_| Unread::Invalid("number"))
+    pub fn unsigned_32(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.unsigned()?).map_err(|_| DecodeError::Invalid("number"))
     }
 
     /// So many bytes.
     ///
     /// # Errors
     /// There are not as many left.
-    pub fn raw(&mut self, count: usize) -> Result<&'a [u8], Unread> {
-        let (bytes, rest) = self.0.split_at_checked(count).ok_or(Unread::Invalid("length"))?;
+    pub fn raw(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or(DecodeError::Invalid("length"))?;
         self.0 = rest;
         Ok(bytes)
     }
@@ -215,7 +215,7 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// As [`count`](WireReader::count).
-    pub fn bytes(&mut self) -> Result<&'a [u8], Unread> {
+    pub fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
         let count = self.count()?;
         self.raw(count)
     }
@@ -224,15 +224,15 @@ impl<'a> WireReader<'a> {
     ///
     /// # Errors
     /// As [`count`](WireReader::count); also if it is no UTF-8.
-    pub fn text(&mut self) -> Result<&'a str, Unread> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| Unread::Invalid("text"))
+    pub fn text(&mut self) -> Result<&'a str, DecodeError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError::Invalid("text"))
     }
 
     /// A value; [`Graph`](super::Graph) says which.
     ///
     /// # Errors
     /// As [`unsigned`](WireReader::unsigned).
-    pub fn place(&mut self) -> Result<GraphRef, Unread> {
+    pub fn place(&mut self) -> Result<GraphRef, DecodeError> {
         self.unsigned().map(GraphRef)
     }
 }
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_written_in_pieces_with_pauses_between_them() {
-        use crate::meter::{Pauses, Resumed, pausing};
+        use crate::meter::{PauseAnswer, Pauses, pausing};
         use std::cell::Cell;
         thread_local! {
             static PAUSED: Cell<usize> = const { Cell::new(0) };
@@ -252,7 +252,7 @@ mod tests {
             is_due: || true,
             pause: || {
                 PAUSED.set(PAUSED.get() + 1);
-                Resumed::GoOn
+                PauseAnswer::GoOn
             },
         };
         let long = "é".repeat(10 * PIECE);

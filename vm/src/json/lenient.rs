@@ -2,8 +2,8 @@
 //!
 //! Servers answer so that print their data instead of encoding it: `[{'id': 1, 'active': True, 'note': None}]`.
 
-use super::nested::Nested;
-use super::parse::{self, Parsed, ReadError};
+use super::nested::NestedReader;
+use super::parse::{self, ReadError, ReadResult};
 use crate::error::Result;
 use crate::meter;
 use crate::print::grow_string;
@@ -50,7 +50,7 @@ struct LenientReader<'a> {
     is_python: bool,
 }
 
-impl Nested for LenientReader<'_> {
+impl NestedReader for LenientReader<'_> {
     fn place(&mut self) -> (&mut usize, &mut usize) {
         (&mut self.at, &mut self.depth)
     }
@@ -65,7 +65,7 @@ impl<'a> LenientReader<'a> {
         }
     }
 
-    fn document(&mut self) -> Parsed<Value> {
+    fn document(&mut self) -> ReadResult<Value> {
         self.text = self.text.trim_start_matches('\u{feff}');
         self.skip_space()?;
         let value = self.value()?;
@@ -75,7 +75,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// Charges for the text read and for the next piece, so that a text which soon proves invalid costs little.
-    fn pay(&mut self) -> Parsed<()> {
+    fn pay(&mut self) -> ReadResult<()> {
         while self.paid <= self.at && self.paid < self.text.len() {
             let piece = PIECE.min(self.text.len() - self.paid);
             meter::charge_steps(piece as u64 / 4)?;
@@ -117,7 +117,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// White space and comments.
-    fn skip_space(&mut self) -> Parsed<()> {
+    fn skip_space(&mut self) -> ReadResult<()> {
         loop {
             meter::uncharged(1);
             self.run(char::is_whitespace);
@@ -135,8 +135,8 @@ impl<'a> LenientReader<'a> {
         }
     }
 
-    /// One value. Native recursion is bounded by [`Nested`].
-    fn value(&mut self) -> Parsed<Value> {
+    /// One value. Native recursion is bounded by [`NestedReader`].
+    fn value(&mut self) -> ReadResult<Value> {
         self.pay()?;
         meter::charge_steps(2)?;
         match self.peek() {
@@ -150,7 +150,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// The elements of a list or a tuple, and its closing character.
-    fn sequence(&mut self, close: &str) -> Parsed<Value> {
+    fn sequence(&mut self, close: &str) -> ReadResult<Value> {
         let mut items = Vector::new();
         loop {
             self.skip_space()?;
@@ -163,7 +163,7 @@ impl<'a> LenientReader<'a> {
         }
     }
 
-    fn object(&mut self) -> Parsed<Value> {
+    fn object(&mut self) -> ReadResult<Value> {
         let mut map = Map::new();
         loop {
             self.skip_space()?;
@@ -185,13 +185,13 @@ impl<'a> LenientReader<'a> {
     }
 
     /// A comma, or the closing character of the collection, which stays.
-    fn separator(&mut self, close: &str) -> Parsed<()> {
+    fn separator(&mut self, close: &str) -> ReadResult<()> {
         self.skip_space()?;
         if self.take(",") || self.rest().starts_with(close) { Ok(()) } else { Err(ReadError::NotJson) }
     }
 
     /// A key: a string, a bare name, or a number as Python's dictionaries have it.
-    fn key(&mut self) -> Parsed<Str> {
+    fn key(&mut self) -> ReadResult<Str> {
         match self.peek() {
             Some('"' | '\'') => self.string().map(Str::from_string),
             _ => {
@@ -207,7 +207,7 @@ impl<'a> LenientReader<'a> {
         }
     }
 
-    fn word(&mut self) -> Parsed<Value> {
+    fn word(&mut self) -> ReadResult<Value> {
         Ok(match self.run(char::is_alphanumeric) {
             "null" | "None" | "undefined" | "nil" => Value::Nil,
             "true" | "True" => Value::True,
@@ -222,7 +222,7 @@ impl<'a> LenientReader<'a> {
         })
     }
 
-    fn number(&mut self) -> Parsed<Value> {
+    fn number(&mut self) -> ReadResult<Value> {
         let sign = self.run(|c| matches!(c, '+' | '-'));
         let negative = match sign {
             "" | "+" => false,
@@ -261,7 +261,7 @@ impl<'a> LenientReader<'a> {
         Ok(Value::integer(if negative { -whole } else { whole }))
     }
 
-    fn string(&mut self) -> Parsed<String> {
+    fn string(&mut self) -> ReadResult<String> {
         let quote = if self.take("'''") || self.take("\"\"\"") {
             &self.text[self.at - 3..self.at]
         } else {
@@ -297,7 +297,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// The character after a backslash.
-    fn escape(&mut self, out: &mut String) -> Parsed<()> {
+    fn escape(&mut self, out: &mut String) -> ReadResult<()> {
         let c = self.peek().ok_or(ReadError::NotJson)?;
         self.at += c.len_utf8();
         let plain = match c {
@@ -339,13 +339,13 @@ impl<'a> LenientReader<'a> {
         Ok(())
     }
 
-    fn unit(&mut self, digits: usize) -> Parsed<u32> {
+    fn unit(&mut self, digits: usize) -> ReadResult<u32> {
         let text = self.rest().get(..digits).ok_or(ReadError::NotJson)?;
         self.at += digits;
         u32::from_str_radix(text, 16).map_err(|_| ReadError::NotJson)
     }
 
-    fn code(&mut self, digits: usize) -> Parsed<char> {
+    fn code(&mut self, digits: usize) -> ReadResult<char> {
         char::from_u32(self.unit(digits)?).ok_or(ReadError::NotJson)
     }
 }

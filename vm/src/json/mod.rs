@@ -17,10 +17,10 @@ mod write;
 
 pub(crate) use lenient::{parse_lenient, parse_python};
 pub(crate) use lines::parse_lines;
+pub(crate) use parse::{DocumentReading, parse_reply};
 pub use parse::{MAX_NESTING, parse};
-pub(crate) use parse::{Read, parse_reply};
+pub(crate) use write::{ArgumentSendError, write_tool_arguments, write_within};
 pub use write::{ToolArguments, generate, write};
-pub(crate) use write::{Unsent, write_tool_arguments, write_within};
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,17 @@
 //! Collections within collections, on the native stack: so their depth is bounded.
 
 use super::MAX_NESTING;
-use super::parse::{Parsed, ReadError};
+use super::parse::{ReadError, ReadResult};
 use crate::meter;
 use crate::value::Value;
 
 /// A reader whose collections nest at most [`MAX_NESTING`] deep.
-pub(super) trait Nested {
+pub(super) trait NestedReader {
     /// Where it is in the text, and how many collections are open there.
     fn place(&mut self) -> (&mut usize, &mut usize);
 
     /// Reads a collection, whose opening bracket is the byte at the cursor.
-    fn nested(&mut self, read: fn(&mut Self) -> Parsed<Value>) -> Parsed<Value> {
+    fn nested(&mut self, read: fn(&mut Self) -> ReadResult<Value>) -> ReadResult<Value> {
         let (at, depth) = self.place();
         *at += 1;
         *depth += 1;

@@ -2,7 +2,7 @@
 
 use super::keys::KeyCache;
 use super::layouts::{LayoutId, Layouts};
-use super::nested::Nested;
+use super::nested::NestedReader;
 use super::{number, rows, strings};
 use crate::error::{Error, Result};
 use crate::meter;
@@ -39,7 +39,7 @@ pub fn parse(text: &[u8]) -> Result<Option<Value>> {
 
 /// The reading of a document from outside.
 #[derive(Debug)]
-pub(crate) enum Read {
+pub(crate) enum DocumentReading {
     /// Its value.
     Value(Value),
     /// Its value, after so many halves of surrogate pairs that stood alone have become U+FFFD.
@@ -54,23 +54,25 @@ pub(crate) enum Read {
 /// and the rows of a large one stay text until a program reads them.
 ///
 /// Half a surrogate pair is no character, and no reason to lose the text around it (ruling 10, decision 162).
-pub(crate) fn parse_reply(bytes: &Bytes) -> Result<Read> {
+pub(crate) fn parse_reply(bytes: &Bytes) -> Result<DocumentReading> {
     let read = read_reply(bytes)?;
-    let Read::Malformed(_) = &read else { return Ok(read) };
+    let DocumentReading::Malformed(_) = &read else { return Ok(read) };
     let Some((mended, count)) = strings::without_half_pairs(bytes)? else { return Ok(read) };
     Ok(match read_reply(&Bytes::from(mended))? {
-        Read::Value(value) => Read::Mended(value, count),
+        DocumentReading::Value(value) => DocumentReading::Mended(value, count),
         // What else is wrong is told of the text as it came.
-        Read::TooLarge(why) => Read::TooLarge(why),
-        Read::Malformed(_) | Read::Mended(..) => read,
+        DocumentReading::TooLarge(why) => DocumentReading::TooLarge(why),
+        DocumentReading::Malformed(_) | DocumentReading::Mended(..) => read,
     })
 }
 
-fn read_reply(bytes: &Bytes) -> Result<Read> {
+fn read_reply(bytes: &Bytes) -> Result<DocumentReading> {
     meter::charge_steps(bytes.len() as u64 / 16)?;
     let text = match from_utf8(bytes) {
         Ok(text) => text,
-        Err(error) => return Ok(Read::Malformed(format!("no UTF-8 at byte {}", error.valid_up_to()))),
+        Err(error) => {
+            return Ok(DocumentReading::Malformed(format!("no UTF-8 at byte {}", error.valid_up_to())));
+        }
     };
     let mut parser = Parser::new(text);
     parser.reply = true;
@@ -83,12 +85,12 @@ fn read_reply(bytes: &Bytes) -> Result<Read> {
     }
     match document {
         Ok(value) => match parser.too_large {
-            None => Ok(Read::Value(value)),
-            Some(digits) => Ok(Read::TooLarge(format!(
+            None => Ok(DocumentReading::Value(value)),
+            Some(digits) => Ok(DocumentReading::TooLarge(format!(
                 "an integer of {digits} digits is more than the {MAX_INTEGER_BITS} bits that a program can hold"
             ))),
         },
-        Err(ReadError::NotJson) => Ok(Read::Malformed(parser.complaint())),
+        Err(ReadError::NotJson) => Ok(DocumentReading::Malformed(parser.complaint())),
         Err(ReadError::Limit(error)) => Err(error),
     }
 }
@@ -107,7 +109,7 @@ impl From<Error> for ReadError {
     }
 }
 
-pub(super) type Parsed<T> = std::result::Result<T, ReadError>;
+pub(super) type ReadResult<T> = std::result::Result<T, ReadError>;
 
 /// A reader of one text.
 pub(super) struct Parser<'a> {
@@ -140,7 +142,7 @@ impl Drop for Parser<'_> {
     }
 }
 
-impl Nested for Parser<'_> {
+impl NestedReader for Parser<'_> {
     fn place(&mut self) -> (&mut usize, &mut usize) {
         (&mut self.at, &mut self.depth)
     }
@@ -174,7 +176,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The value that is the whole text.
-    pub(super) fn document(&mut self) -> Parsed<Value> {
+    pub(super) fn document(&mut self) -> ReadResult<Value> {
         let value = self.value()?;
         self.skip_space();
         if self.at == self.text.len() { Ok(value) } else { Err(ReadError::NotJson) }
@@ -203,7 +205,7 @@ impl<'a> Parser<'a> {
         self.peek()
     }
 
-    fn word(&mut self, word: &str, value: Value) -> Parsed<Value> {
+    fn word(&mut self, word: &str, value: Value) -> ReadResult<Value> {
         if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
             self.at += word.len();
             Ok(value)
@@ -213,7 +215,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One value. Native recursion is bounded by [`MAX_NESTING`].
-    fn value(&mut self) -> Parsed<Value> {
+    fn value(&mut self) -> ReadResult<Value> {
         meter::charge_steps(1)?;
         match self.token() {
             b'"' => {
@@ -240,7 +242,7 @@ impl<'a> Parser<'a> {
 
     /// An integer that no program can hold: whose fault that is depends on where the text comes from.
     #[cold]
-    fn integer_too_large(&mut self, text: &str) -> Parsed<Value> {
+    fn integer_too_large(&mut self, text: &str) -> ReadResult<Value> {
         if !self.reply {
             return Err(ReadError::Limit(integer_too_large()));
         }
@@ -259,7 +261,7 @@ impl<'a> Parser<'a> {
         format!("{what} at byte {}", self.at)
     }
 
-    fn array(&mut self) -> Parsed<Value> {
+    fn array(&mut self) -> ReadResult<Value> {
         if self.token() == b']' {
             self.at += 1;
             return Ok(Value::Vector(Vector::new()));
@@ -279,7 +281,7 @@ impl<'a> Parser<'a> {
         Ok(Value::Vector(self.stack.drain(start..).collect()))
     }
 
-    fn object(&mut self) -> Parsed<Value> {
+    fn object(&mut self) -> ReadResult<Value> {
         if self.token() == b'}' {
             self.at += 1;
             return Ok(Value::Map(Map::new()));
@@ -351,7 +353,7 @@ impl<'a> Parser<'a> {
 
     /// The object after the brace at the cursor as text, if it has the expected layout and may be left as text. It costs as
     /// much as if it were read.
-    fn row(&mut self, layout: LayoutId) -> Parsed<Option<Value>> {
+    fn row(&mut self, layout: LayoutId) -> ReadResult<Option<Value>> {
         let Some(of) = self.layouts.rows(layout) else { return Ok(None) };
         let (bytes, scratch) = (self.text.as_bytes(), &mut self.scratch);
         let checked = rows::check(bytes, self.at, &of.names, scratch, &mut self.places);
@@ -367,7 +369,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads member name number `count` where it is not known to be the expected one.
-    fn unexpected_key(&mut self, expected: &mut Option<LayoutId>, count: usize, start: usize) -> Parsed<()> {
+    fn unexpected_key(
+        &mut self,
+        expected: &mut Option<LayoutId>,
+        count: usize,
+        start: usize,
+    ) -> ReadResult<()> {
         let name = strings::read(self.text, &mut self.at, &mut self.scratch)?;
         if let Some(layout) = *expected
             && self.layouts.name(layout, count).is_some_and(|key| key.as_str() == name)
@@ -388,7 +395,7 @@ impl<'a> Parser<'a> {
 
     /// Gives up an expectation: puts the layout's names before the values that have been read so far.
     #[cold]
-    fn put_keys_back(&mut self, start: usize, layout: LayoutId) -> Parsed<()> {
+    fn put_keys_back(&mut self, start: usize, layout: LayoutId) -> ReadResult<()> {
         let values: Vec<Value> = self.stack.drain(start..).collect();
         for (index, value) in values.into_iter().enumerate() {
             let key = self.layouts.name(layout, index).cloned().ok_or(ReadError::NotJson)?;
@@ -400,7 +407,7 @@ impl<'a> Parser<'a> {
 
     /// Puts a value on the stack, which belongs to the program's memory.
     #[inline]
-    fn push(&mut self, value: Value) -> Parsed<()> {
+    fn push(&mut self, value: Value) -> ReadResult<()> {
         if self.stack.len() == self.stack.capacity() {
             self.grow()?;
         }
@@ -409,7 +416,7 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn grow(&mut self) -> Parsed<()> {
+    fn grow(&mut self) -> ReadResult<()> {
         let wanted = (self.stack.capacity() * 2).max(16);
         let bytes = wanted * size_of::<Value>();
         meter::reserve(bytes)?;

@@ -17,7 +17,7 @@ const SAFE_DIGITS: usize = 18;
 const SAFE_FLOAT: usize = 300;
 
 /// A row that was checked.
-pub(super) struct Checked {
+pub(super) struct CheckedRow {
     /// Where its closing brace is.
     pub(super) end: usize,
     /// Bytes that its strings take as values, at least.
@@ -33,7 +33,7 @@ pub(super) fn check(
     names: &[Str],
     scratch: &mut String,
     places: &mut Vec<u16>,
-) -> Option<Checked> {
+) -> Option<CheckedRow> {
     let (from, mut owed) = (at, 0);
     places.clear();
     for (index, name) in names.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn check(
         (at, owed) = (end, owed + bytes_as_value);
     }
     at = skip_space(bytes, at);
-    (*bytes.get(at)? == b'}').then_some(Checked { end: at, owed })
+    (*bytes.get(at)? == b'}').then_some(CheckedRow { end: at, owed })
 }
 
 #[inline]
@@ -174,7 +174,7 @@ fn string(rows: &Rows, inner: &[u8]) -> Str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Read, parse, parse_reply};
+    use crate::json::{DocumentReading, parse, parse_reply};
     use crate::meter::{self, Account, take_work};
     use crate::print::readable;
     use crate::value::{Map, Vector};
@@ -189,7 +189,7 @@ mod tests {
 
     fn rows_of(document: &str) -> Vector {
         match parse_reply(&Bytes::from(document.to_owned())).unwrap() {
-            Read::Value(Value::Vector(rows)) => rows,
+            DocumentReading::Value(Value::Vector(rows)) => rows,
             other => panic!("{other:?}"),
         }
     }
@@ -280,8 +280,8 @@ mod tests {
             let now = parse(&document).unwrap();
             let later = parse_reply(&Bytes::from(document)).unwrap();
             match (now, later) {
-                (Some(now), Read::Value(later)) => prop_assert_eq!(readable(&now).unwrap(), readable(&later).unwrap()),
-                (None, Read::Malformed(_) | Read::Mended(..)) => {}
+                (Some(now), DocumentReading::Value(later)) => prop_assert_eq!(readable(&now).unwrap(), readable(&later).unwrap()),
+                (None, DocumentReading::Malformed(_) | DocumentReading::Mended(..)) => {}
                 (now, later) => prop_assert!(false, "{:?} {:?}", now, later),
             }
         }

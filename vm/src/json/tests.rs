@@ -287,16 +287,16 @@ fn writing_stops_at_the_most_bytes_that_may_be_sent() {
     // `{"k":[` and `]}` around it.
     let items = |count: usize| Value::vector(vec![Value::vector([]); count]);
     assert_eq!(write_tool_arguments(&of(items(5)), 22).unwrap().json.len(), 22);
-    assert!(matches!(write_tool_arguments(&of(items(5)), 21), Err(Unsent::TooLong(22))));
+    assert!(matches!(write_tool_arguments(&of(items(5)), 21), Err(ArgumentSendError::TooLong(22))));
     let quotes = Value::str("\"".repeat(10));
     assert_eq!(write_tool_arguments(&of(quotes.clone()), 28).unwrap().json.len(), 28);
-    assert!(matches!(write_tool_arguments(&of(quotes), 27), Err(Unsent::TooLong(27 | 28))));
+    assert!(matches!(write_tool_arguments(&of(quotes), 27), Err(ArgumentSendError::TooLong(27 | 28))));
     // A value that is small by sharing and endless as text costs what is written of it.
     let shared = (0..60).fold(Value::vector([]), |inner, _| Value::vector([inner.clone(), inner]));
     let mut account = Account::new(100_000);
     let _installed = account.install();
     crate::meter::take_work();
-    assert!(matches!(write_tool_arguments(&of(shared), 10_000), Err(Unsent::TooLong(10_001))));
+    assert!(matches!(write_tool_arguments(&of(shared), 10_000), Err(ArgumentSendError::TooLong(10_001))));
     let work = crate::meter::take_work();
     assert!(work < 20_000, "{work}");
 }
@@ -357,16 +357,17 @@ fn halves_of_surrogate_pairs_in_a_reply_become_replacement_characters() {
         (r#"["\uD800\ud83d\ude00\uDBFF"]"#, "[\"\u{fffd}😀\u{fffd}\"]", 2),
         (r#"{"k\ud800":["\\\ud800"]}"#, "{\"k\u{fffd}\" [\"\\\\\u{fffd}\"]}", 2),
     ] {
-        let super::Read::Mended(value, count) = read(text) else { panic!("{text}") };
+        let super::DocumentReading::Mended(value, count) = read(text) else { panic!("{text}") };
         assert_eq!((crate::print::readable(&value).unwrap().as_str(), count), (shown, halves), "{text}");
     }
-    assert!(matches!(read(r#"["\ud83d\ude00"]"#), super::Read::Value(_)));
+    assert!(matches!(read(r#"["\ud83d\ude00"]"#), super::DocumentReading::Value(_)));
     for wrong in [r#"["\ud800""#, r#"["\ud8"]"#, "\\", r#"C:\ud800"#] {
-        assert!(matches!(read(wrong), super::Read::Malformed(_)), "{wrong}");
+        assert!(matches!(read(wrong), super::DocumentReading::Malformed(_)), "{wrong}");
     }
     // A large reply whose rows wait.
     let rows = r#"{"a":"x\ud800","b":"y"},"#.repeat(2000);
-    let super::Read::Mended(value, 2000) = read(&format!("[{}]", rows.trim_end_matches(','))) else {
+    let super::DocumentReading::Mended(value, 2000) = read(&format!("[{}]", rows.trim_end_matches(',')))
+    else {
         panic!("rows")
     };
     assert!(crate::print::readable(&value).unwrap().contains("x\u{fffd}"));

@@ -45,7 +45,7 @@ pub struct ToolArguments {
 
 /// Why a value is not sent to a host.
 #[derive(Debug)]
-pub(crate) enum Unsent {
+pub(crate) enum ArgumentSendError {
     /// It has no JSON form; the reason, which begins with `value at`.
     NotEncodable(String),
     /// Its JSON has more bytes than it may have: at least this many. Nothing was written beyond the limit.
@@ -59,12 +59,15 @@ pub(crate) enum Unsent {
 pub(crate) fn write_tool_arguments(
     arguments: &Map,
     most: usize,
-) -> std::result::Result<ToolArguments, Unsent> {
+) -> std::result::Result<ToolArguments, ArgumentSendError> {
     write_within(&Value::Map(arguments.clone()), most)
 }
 
 /// As [`write_tool_arguments`], of any value.
-pub(crate) fn write_within(value: &Value, most: usize) -> std::result::Result<ToolArguments, Unsent> {
+pub(crate) fn write_within(
+    value: &Value,
+    most: usize,
+) -> std::result::Result<ToolArguments, ArgumentSendError> {
     let mut json = String::new();
     let mut writer = JsonWriter { most, ..JsonWriter::new(&mut json) };
     match writer.document(value) {
@@ -74,11 +77,11 @@ pub(crate) fn write_within(value: &Value, most: usize) -> std::result::Result<To
         }
         Err(WriteError::Refused(message)) => {
             let why = message.strip_prefix("non-JSON-encodable ").unwrap_or(&message);
-            Err(Unsent::NotEncodable(why.to_owned()))
+            Err(ArgumentSendError::NotEncodable(why.to_owned()))
         }
-        Err(WriteError::TooLong(bytes)) => Err(Unsent::TooLong(bytes)),
-        Err(WriteError::TooDeep) => Err(Unsent::Limit(print::too_deep())),
-        Err(WriteError::Limit(error)) => Err(Unsent::Limit(error)),
+        Err(WriteError::TooLong(bytes)) => Err(ArgumentSendError::TooLong(bytes)),
+        Err(WriteError::TooDeep) => Err(ArgumentSendError::Limit(print::too_deep())),
+        Err(WriteError::Limit(error)) => Err(ArgumentSendError::Limit(error)),
     }
 }
 

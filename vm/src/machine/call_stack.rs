@@ -7,14 +7,14 @@ use std::rc::Rc;
 /// One level of the call stack.
 pub(super) enum Frame {
     /// Code, or a place without a frame.
-    Code(Suspended),
+    Code(SuspendedFrame),
     /// A builtin that waits for a call.
     Native(NativeCall),
 }
 
 /// A [`CodeFrame`] that waits. Its closure can be taken out of it, so that a call and a return move the fields of a frame
 /// one by one: a copy of a whole frame would wait for the stores that made its parts.
-pub(super) struct Suspended {
+pub(super) struct SuspendedFrame {
     /// `None` in a place without a frame.
     closure: Option<Rc<Closure>>,
     body: BodyIndex,
@@ -22,10 +22,10 @@ pub(super) struct Suspended {
     base: u32,
 }
 
-impl Suspended {
-    fn new(frame: CodeFrame) -> Suspended {
+impl SuspendedFrame {
+    fn new(frame: CodeFrame) -> SuspendedFrame {
         let CodeFrame { closure, body, pc, base } = frame;
-        Suspended { closure: Some(closure), body, pc, base }
+        SuspendedFrame { closure: Some(closure), body, pc, base }
     }
 
     /// The frame, to be looked at.
@@ -38,14 +38,14 @@ impl Suspended {
 impl Default for Frame {
     /// A place without a frame.
     fn default() -> Frame {
-        Frame::Code(Suspended { closure: None, body: BodyIndex::First, pc: 0, base: 0 })
+        Frame::Code(SuspendedFrame { closure: None, body: BodyIndex::First, pc: 0, base: 0 })
     }
 }
 
 impl Frame {
     /// Whether this is a place without a frame.
     fn is_free(&self) -> bool {
-        matches!(self, Frame::Code(Suspended { closure: None, .. }))
+        matches!(self, Frame::Code(SuspendedFrame { closure: None, .. }))
     }
 
     /// Puts `running` into this free place, to be gone on with at `pc`, and makes it the frame of the first body of
@@ -53,7 +53,7 @@ impl Frame {
     #[inline(always)]
     pub(super) fn enter(&mut self, running: &mut CodeFrame, pc: u32, callee: Rc<Closure>, base: u32) {
         let closure = Some(std::mem::replace(&mut running.closure, callee));
-        let caller = Suspended { closure, body: running.body, pc, base: running.base };
+        let caller = SuspendedFrame { closure, body: running.body, pc, base: running.base };
         let free = std::mem::replace(self, Frame::Code(caller));
         debug_assert!(free.is_free());
         std::mem::forget(free);
@@ -128,14 +128,14 @@ impl CallStack {
     /// As [`push`](CallStack::push) of a frame of code.
     #[inline]
     pub(super) fn push_code(&mut self, frame: CodeFrame) {
-        self.push(Frame::Code(Suspended::new(frame)));
+        self.push(Frame::Code(SuspendedFrame::new(frame)));
     }
 
     /// Takes the frame on top, if it is one of code.
     #[inline]
     pub(super) fn pop_code(&mut self) -> Option<CodeFrame> {
         let top = self.height.wrapping_sub(1);
-        let Some(Frame::Code(Suspended { closure, body, pc, base })) = self.places.get_mut(top) else {
+        let Some(Frame::Code(SuspendedFrame { closure, body, pc, base })) = self.places.get_mut(top) else {
             return None;
         };
         let frame = CodeFrame { closure: closure.take()?, body: *body, pc: *pc, base: *base };

@@ -7,7 +7,7 @@
 //! Most calls need no frame: [`Ctx::call_now`](super::Ctx::call_now) runs plain builtins, keywords, maps and
 //! sets at once. Use it first, and [`Flow::Call`] only when it declines.
 
-use super::{Ctx, Damage, HostRequest, PartReader, PartWriter, Pinned, Portable, Stack};
+use super::{Ctx, Damage, HostRequest, PartReader, PartWriter, Portable, SnapshotError, Stack};
 use crate::error::Result;
 use crate::value::{Closure, Value};
 use smallvec::SmallVec;
@@ -97,7 +97,7 @@ pub trait AnyFrame {
     ///
     /// # Errors
     /// See [`Portable::write`].
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned>;
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError>;
 
     /// See [`NativeFrame::resume`].
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
@@ -111,7 +111,7 @@ impl<F: NativeFrame> AnyFrame for F {
         F::NAME
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         Portable::write(self, to)
     }
 

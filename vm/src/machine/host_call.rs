@@ -1,7 +1,7 @@
 //! A program's requests to its host, and the host's answers.
 
 use crate::error::{Error, Reason, Result};
-use crate::json::{self, Read, ToolArguments};
+use crate::json::{self, DocumentReading, ToolArguments};
 use crate::meter::Account;
 use crate::value::{Blob, Map, ReplyWatch, Value, Vector};
 use bytes::Bytes;
@@ -149,7 +149,7 @@ pub struct UpstreamCall {
     /// `:tool`, likewise.
     pub tool: Result<String, String>,
     /// `:args`.
-    pub arguments: Result<ToolArguments, BadArguments>,
+    pub arguments: Result<ToolArguments, ArgumentsError>,
     /// Whether it is a call for a page of `tool/pages`, which gets the tool's parameters too.
     pub by_pages: bool,
 }
@@ -168,7 +168,7 @@ impl UpstreamCall {
 
 /// Why `:args` cannot be sent.
 #[derive(Clone, Debug)]
-pub enum BadArguments {
+pub enum ArgumentsError {
     /// The call would send more than it may.
     TooLong {
         /// Bytes that it would send, at least.
@@ -427,14 +427,14 @@ impl Payload {
             Payload::JsonNull => return Ok((Value::Nil, name(|n| &n.json))),
         };
         match json::parse_reply(&bytes)? {
-            Read::Value(value) => Ok((value, name(|n| &n.json))),
-            Read::Mended(value, count) => {
+            DocumentReading::Value(value) => Ok((value, name(|n| &n.json))),
+            DocumentReading::Mended(value, count) => {
                 if let Some(watch) = watch {
                     watch.note_mended(count);
                 }
                 Ok((value, name(|n| &n.json)))
             }
-            Read::Malformed(_) if may_be_text => {
+            DocumentReading::Malformed(_) if may_be_text => {
                 if let Some(value) = json::parse_python(&bytes)? {
                     if let Some(watch) = watch {
                         watch.note_python();
@@ -443,7 +443,7 @@ impl Payload {
                 }
                 Ok((text_value(&bytes)?, name(|n| &n.text)))
             }
-            Read::Malformed(why) | Read::TooLarge(why) => Err(NoValue::Unreadable(why)),
+            DocumentReading::Malformed(why) | DocumentReading::TooLarge(why) => Err(NoValue::Unreadable(why)),
         }
     }
 }
@@ -615,7 +615,7 @@ fn fault(
 /// A document that comes besides the answer proper: `nil` where no program can hold it.
 fn lenient(json: &Bytes) -> Result<Value> {
     Ok(match json::parse_reply(json)? {
-        Read::Value(value) | Read::Mended(value, _) => value,
-        Read::Malformed(_) | Read::TooLarge(_) => Value::Nil,
+        DocumentReading::Value(value) | DocumentReading::Mended(value, _) => value,
+        DocumentReading::Malformed(_) | DocumentReading::TooLarge(_) => Value::Nil,
     })
 }

@@ -41,7 +41,7 @@ pub(crate) use frame::FrameRow;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub(crate) use host_call::PAGING;
 pub use host_call::{
-    BadArguments, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS,
+    ArgumentsError, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS,
     Payload, PendingCall, Reply, UpstreamCall,
 };
 pub(crate) use library::LibraryParts;
@@ -53,8 +53,8 @@ pub use restoring::Restoring;
 #[cfg(test)]
 pub(crate) use snapshot::testing;
 pub use snapshot::{
-    CodeDigest, Damage, PartReader, PartWriter, Pinned, Portable, RestoreSetup, Restored, Snapshot,
-    SnapshotSetup,
+    CodeDigest, Damage, PartReader, PartWriter, Portable, RestoreSetup, RestoredMachine, Snapshot,
+    SnapshotError, SnapshotSetup,
 };
 pub(crate) use snapshot::{described, portable};
 pub use stack::Stack;
@@ -64,7 +64,7 @@ use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account, Deadline, MemoryCharge, Reservation};
 use crate::value::{
-    Blob, Captures, Closure, Layouts, Map, Missed, MissedKey, PaidPatterns, Str, Value, take_missed,
+    Blob, Captures, Closure, Layouts, Map, MissedKey, MissedKeys, PaidPatterns, Str, Value, take_missed,
 };
 use ahash::AHashMap;
 use env::Env;
@@ -213,7 +213,7 @@ pub struct Machine {
     ended: Option<Result<Value>>,
     /// Whether `(return …)` ended it.
     returned: bool,
-    missed: Missed,
+    missed: MissedKeys,
     output: Output,
 }
 
@@ -281,7 +281,7 @@ impl Machine {
             steps_used: 0,
             ended,
             returned: false,
-            missed: Missed::default(),
+            missed: MissedKeys::default(),
             output: Output::default(),
         }
     }

@@ -18,7 +18,7 @@ pub struct Allowance {
 
 /// The resources used by a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spent {
+pub struct ResourceUse {
     /// Steps.
     pub steps: u64,
     /// The largest number of bytes that it held at once.
@@ -30,7 +30,7 @@ impl Allowance {
     ///
     /// # Errors
     /// The work's own, or that of the limit that it came to: the memory, the steps, the time.
-    pub fn spend<R>(self, work: impl FnOnce() -> Result<R>) -> Result<(R, Spent)> {
+    pub fn spend<R>(self, work: impl FnOnce() -> Result<R>) -> Result<(R, ResourceUse)> {
         let mut account = match &self.reservation {
             Some(_) => Account::reserving(self.memory_bytes),
             None => Account::new(self.memory_bytes),
@@ -45,6 +45,6 @@ impl Allowance {
                 (None, steps) => (done, steps),
             }
         };
-        done.map(|done| (done, Spent { steps, peak_bytes: u64::try_from(account.peak).unwrap_or(0) }))
+        done.map(|done| (done, ResourceUse { steps, peak_bytes: u64::try_from(account.peak).unwrap_or(0) }))
     }
 }

@@ -21,9 +21,9 @@ mod allowance;
 mod pausing;
 mod pieces;
 
-pub use allowance::{Allowance, Spent};
+pub use allowance::{Allowance, ResourceUse};
 pub(crate) use pausing::pause;
-pub use pausing::{Pauses, Resumed, pausing, uncharged};
+pub use pausing::{PauseAnswer, Pauses, pausing, uncharged};
 pub(crate) use pieces::{
     is_long, is_long_text, overlapping, pieces, pieces_mut, text_pieces, text_pieces_back,
 };
@@ -415,7 +415,7 @@ impl Account {
         &mut self,
         reservation: Option<Rc<dyn Reservation>>,
         deadline: Option<Deadline>,
-    ) -> Installed<'_> {
+    ) -> AccountGuard<'_> {
         let outer = RESERVATION.replace(reservation);
         let mut installed = self.install();
         installed.reservation = Some(outer);
@@ -434,24 +434,24 @@ impl Account {
     }
 
     /// Makes this the account of the thread until the guard is dropped, which writes the account back.
-    pub fn install(&mut self) -> Installed<'_> {
+    pub fn install(&mut self) -> AccountGuard<'_> {
         let outer = METER.with(|m| {
-            m.replace(Saved {
+            m.replace(SavedMeter {
                 account: self.number,
                 live: self.live,
                 peak: self.peak,
                 granted: self.granted,
                 ceiling: self.limit,
-                ..Saved::NOTHING
+                ..SavedMeter::NOTHING
             })
         });
-        Installed { account: self, outer, reservation: None }
+        AccountGuard { account: self, outer, reservation: None }
     }
 }
 
 /// The meter's state of one account.
 #[derive(Clone, Copy)]
-struct Saved {
+struct SavedMeter {
     account: u64,
     live: i64,
     peak: i64,
@@ -464,9 +464,9 @@ struct Saved {
     overdue: bool,
 }
 
-impl Saved {
+impl SavedMeter {
     /// The state of a thread on which nothing is limited. The first look comes as soon as with limits.
-    const NOTHING: Saved = Saved {
+    const NOTHING: SavedMeter = SavedMeter {
         account: 0,
         live: 0,
         peak: 0,
@@ -482,8 +482,8 @@ impl Saved {
 
 impl Meter {
     /// Makes `state` the meter's, and returns the one of before.
-    fn replace(&self, state: Saved) -> Saved {
-        Saved {
+    fn replace(&self, state: SavedMeter) -> SavedMeter {
+        SavedMeter {
             account: self.account.replace(state.account),
             live: self.live.replace(state.live),
             peak: self.peak.replace(state.peak),
@@ -499,14 +499,14 @@ impl Meter {
 }
 
 /// Keeps an [`Account`] installed; see [`Account::install`].
-pub struct Installed<'a> {
+pub struct AccountGuard<'a> {
     account: &'a mut Account,
-    outer: Saved,
+    outer: SavedMeter,
     /// The reservation of before, where this installation brought its own.
     reservation: Option<Option<Rc<dyn Reservation>>>,
 }
 
-impl Drop for Installed<'_> {
+impl Drop for AccountGuard<'_> {
     fn drop(&mut self) {
         let own = METER.with(|m| m.replace(self.outer));
         self.account.live = own.live;

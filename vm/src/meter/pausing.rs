@@ -9,9 +9,9 @@
 //! charge to the next are put away for the time of a pause ([`Inside`]). A thread-local must not stay borrowed during a pause:
 //! code that borrows one neither charges nor drops values until the borrow ends.
 
-use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, Saved, has_passed, overdue};
+use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, SavedMeter, has_passed, overdue};
 use crate::error::Result;
-use crate::value::{Deferred, Missed, replace_missed};
+use crate::value::{DeferredDrop, MissedKeys, replace_missed};
 use std::rc::Rc;
 
 /// A host's hooks for taking the thread from running work.
@@ -20,12 +20,12 @@ pub struct Pauses {
     /// Whether others should have the thread now. Called often, so it should cost no more than reading a clock.
     pub is_due: fn() -> bool,
     /// Comes back when the work has the thread again.
-    pub pause: fn() -> Resumed,
+    pub pause: fn() -> PauseAnswer,
 }
 
 /// The host's answer to work that has paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumed {
+pub enum PauseAnswer {
     /// It continues.
     GoOn,
     /// Its result is of no interest any more: everything is refused as if the time was over, so that it ends soon.
@@ -87,7 +87,7 @@ pub(super) fn give_way(m: &Meter) {
     let inside = Inside::put_away(m);
     let resumed = (pauses.pause)();
     inside.put_back(m);
-    if resumed == Resumed::CutShort && m.deadline.get().is_some() {
+    if resumed == PauseAnswer::CutShort && m.deadline.get().is_some() {
         m.overdue.set(true);
         m.work.set(OVERDRAFT);
     }
@@ -95,21 +95,21 @@ pub(super) fn give_way(m: &Meter) {
 
 /// The state of paused work: the thread-locals of this crate that have a meaning between two charges.
 struct Inside {
-    meter: Saved,
+    meter: SavedMeter,
     pauses: Option<Pauses>,
     reservation: Option<Rc<dyn Reservation>>,
-    deferred: Deferred,
-    missed: Missed,
+    deferred: DeferredDrop,
+    missed: MissedKeys,
 }
 
 impl Inside {
     fn put_away(m: &Meter) -> Inside {
         Inside {
-            meter: m.replace(Saved::NOTHING),
+            meter: m.replace(SavedMeter::NOTHING),
             pauses: m.pauses.take(),
             reservation: RESERVATION.take(),
-            deferred: Deferred::take(),
-            missed: replace_missed(Missed::default()),
+            deferred: DeferredDrop::take(),
+            missed: replace_missed(MissedKeys::default()),
         }
     }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     /// Acts as another machine would meanwhile.
-    fn another_machine() -> Resumed {
+    fn another_machine() -> PauseAnswer {
         PAUSED.set(PAUSED.get() + 1);
         let mut account = Account::new(1000);
         {
@@ -147,7 +147,7 @@ mod tests {
             drop(deep(100));
         }
         assert_eq!(account.live, 7);
-        Resumed::GoOn
+        PauseAnswer::GoOn
     }
 
     const ALWAYS: Pauses = Pauses { is_due: || true, pause: another_machine };
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn work_that_nobody_wants_is_cut_short() {
-        let over = Pauses { is_due: || true, pause: || Resumed::CutShort };
+        let over = Pauses { is_due: || true, pause: || PauseAnswer::CutShort };
         let deadline = super::super::Deadline { clock: || 0, at: 1, allowed_ms: 1 };
         let mut account = Account::new(100_000);
         pausing(over, || {

@@ -95,7 +95,7 @@ fn counted(piece: &str, is_first: bool) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::{Pauses, Resumed, pausing};
+    use crate::meter::{PauseAnswer, Pauses, pausing};
     use std::cell::Cell;
 
     thread_local! {
@@ -106,7 +106,7 @@ mod tests {
         is_due: || true,
         pause: || {
             PAUSED.set(PAUSED.get() + 1);
-            Resumed::GoOn
+            PauseAnswer::GoOn
         },
     };
 

@@ -16,10 +16,10 @@ enum Pair<'a> {
     Bigs(Cow<'a, BigInt>, Cow<'a, BigInt>),
     Floats(f64, f64),
     /// A float and an integer beyond the range of floats, or something that is no number.
-    Neither(Unfit),
+    Neither(OperandError),
 }
 
-enum Unfit {
+enum OperandError {
     OutOfRange,
     NotNumbers,
 }
@@ -47,7 +47,7 @@ fn pair<'a>(a: &'a Value, b: &'a Value) -> Pair<'a> {
         (Value::Int(x), Value::Int(y)) => Pair::Ints(*x, *y),
         (Value::Int(_) | Value::BigInt(_), Value::Int(_) | Value::BigInt(_)) => match (big(a), big(b)) {
             (Some(x), Some(y)) => Pair::Bigs(x, y),
-            _ => Pair::Neither(Unfit::NotNumbers),
+            _ => Pair::Neither(OperandError::NotNumbers),
         },
         (Value::Float(x), Value::Float(y)) => Pair::Floats(x.get(), y.get()),
         _ => match (float(a), float(b)) {
@@ -57,12 +57,12 @@ fn pair<'a>(a: &'a Value, b: &'a Value) -> Pair<'a> {
                 if special(a) || special(b) {
                     Pair::Floats(beside_special(x, a), beside_special(y, b))
                 } else if huge(a, x) || huge(b, y) {
-                    Pair::Neither(Unfit::OutOfRange)
+                    Pair::Neither(OperandError::OutOfRange)
                 } else {
                     Pair::Floats(x, y)
                 }
             }
-            _ => Pair::Neither(Unfit::NotNumbers),
+            _ => Pair::Neither(OperandError::NotNumbers),
         },
     }
 }
@@ -83,10 +83,10 @@ fn checked(result: f64, a: f64, b: f64) -> Result<Value> {
 
 /// TYPES for an operator, or the error of an integer that meets a float beyond its range.
 #[cold]
-fn unfit(why: &Unfit, name: &str, a: &Value, b: &Value) -> Error {
+fn unfit(why: &OperandError, name: &str, a: &Value, b: &Value) -> Error {
     match why {
-        Unfit::OutOfRange => Error::float_too_large(),
-        Unfit::NotNumbers => Error::argument_types(name, &[a.clone(), b.clone()]),
+        OperandError::OutOfRange => Error::float_too_large(),
+        OperandError::NotNumbers => Error::argument_types(name, &[a.clone(), b.clone()]),
     }
 }
 

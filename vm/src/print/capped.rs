@@ -28,7 +28,7 @@ impl Default for Budget {
 
 /// A readable form, and the omitted parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedValue {
     /// The text, brackets and quotes closed.
     pub text: String,
     /// The omitted parts, if any.
@@ -91,14 +91,14 @@ const LEAST_STRING: usize = 16;
 
 /// The readable form in at most `max_bytes` bytes (a few more where even an empty collection would not fit).
 /// Charges nothing; `budget` bounds the work, which may pause.
-pub fn render_capped(value: &Value, max_bytes: usize, budget: Budget) -> Rendered {
+pub fn render_capped(value: &Value, max_bytes: usize, budget: Budget) -> RenderedValue {
     let mut capped =
-        Capped { text: String::new(), max: max_bytes, levels: Vec::new(), marks: Vec::new(), budget };
+        CappedText { text: String::new(), max: max_bytes, levels: Vec::new(), marks: Vec::new(), budget };
     match capped.write(value) {
         Ok(()) => {
             let string_bytes =
                 if let Value::Str(string) = value { Some(string.as_str().len()) } else { None };
-            Rendered { text: capped.text, truncated: None, string_bytes }
+            RenderedValue { text: capped.text, truncated: None, string_bytes }
         }
         Err(stop) => capped.cut(value, stop),
     }
@@ -113,7 +113,7 @@ enum PrintStop {
 }
 
 /// A text in the making.
-struct Capped {
+struct CappedText {
     text: String,
     max: usize,
     levels: Vec<PrintLevel>,
@@ -152,7 +152,7 @@ impl PathStep {
     }
 }
 
-impl Capped {
+impl CappedText {
     fn write(&mut self, value: &Value) -> Result<(), PrintStop> {
         self.write_one(value)?;
         self.mark();
@@ -225,7 +225,7 @@ impl Capped {
     }
 
     /// Ends a text that does not hold all.
-    fn cut(mut self, value: &Value, stop: PrintStop) -> Rendered {
+    fn cut(mut self, value: &Value, stop: PrintStop) -> RenderedValue {
         let mut string_bytes = None;
         let (text, unit, shown, total, path) = match &stop {
             PrintStop::Full(Value::Str(s)) if self.is_string_cut() => {
@@ -238,7 +238,7 @@ impl Capped {
         };
         let (counted, at_least) = self.count_rest(stop);
         let full_bytes = self.text.len() as u64 + counted;
-        Rendered {
+        RenderedValue {
             text,
             truncated: Some(Cut { unit, shown, total, path, full_bytes, at_least }),
             string_bytes,

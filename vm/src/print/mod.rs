@@ -20,7 +20,7 @@ mod scalar;
 mod text;
 
 pub(crate) use buffer::{append, enlarge, grow_string, push_in_pieces};
-pub use capped::{Budget, Cut, CutUnit, Rendered, render_capped};
+pub use capped::{Budget, Cut, CutUnit, RenderedValue, render_capped};
 pub use level::MAX_DEPTH;
 pub(crate) use level::PrintLevel;
 pub(crate) use number::integer_len;

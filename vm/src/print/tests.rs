@@ -177,7 +177,7 @@ fn a_capped_text_that_fits_is_whole() {
     let value = ints(10);
     let whole = readable(&value).unwrap();
     let rendered = render_capped(&value, whole.len(), Budget::default());
-    assert_eq!(rendered, Rendered { text: whole.clone(), truncated: None, string_bytes: None });
+    assert_eq!(rendered, RenderedValue { text: whole.clone(), truncated: None, string_bytes: None });
     assert!(render_capped(&value, whole.len() - 1, Budget::default()).truncated.is_some());
 }
 

@@ -6,7 +6,7 @@
 //! purpose engine of this kind counts only its returns and may scan the whole text between two of them.
 
 use super::linear::Groups;
-use super::meter::{Meter, SearchStop, Searched};
+use super::meter::{Meter, SearchOutcome, SearchStop};
 use super::program::{Inst, RegexProgram};
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete};
 
@@ -48,7 +48,12 @@ const UNSET: u32 = u32::MAX;
 
 impl RegexProgram {
     /// The first match at or after `from`.
-    pub(super) fn find<M: Meter>(&self, meter: &M, text: &str, from: usize) -> Searched<Option<Groups>, M> {
+    pub(super) fn find<M: Meter>(
+        &self,
+        meter: &M,
+        text: &str,
+        from: usize,
+    ) -> SearchOutcome<Option<Groups>, M> {
         let mut search = self.search(meter, text, from)?;
         let mut at = from;
         loop {
@@ -61,7 +66,7 @@ impl RegexProgram {
     }
 
     /// The match of the whole text.
-    pub(super) fn matches<M: Meter>(&self, meter: &M, text: &str) -> Searched<Option<Groups>, M> {
+    pub(super) fn matches<M: Meter>(&self, meter: &M, text: &str) -> SearchOutcome<Option<Groups>, M> {
         self.search(meter, text, 0)?.attempt(0, true)
     }
 
@@ -70,7 +75,7 @@ impl RegexProgram {
         meter: &'a M,
         text: &'a str,
         from: usize,
-    ) -> Searched<BacktrackSearch<'a, M>, M> {
+    ) -> SearchOutcome<BacktrackSearch<'a, M>, M> {
         // Places are kept in 32 bits.
         if u32::try_from(text.len()).is_err() {
             return Err(SearchStop::TooComplex);
@@ -90,7 +95,7 @@ impl RegexProgram {
 
 impl<M: Meter> BacktrackSearch<'_, M> {
     /// Tries to match at `start`.
-    fn attempt(&mut self, start: usize, whole: bool) -> Searched<Option<Groups>, M> {
+    fn attempt(&mut self, start: usize, whole: bool) -> SearchOutcome<Option<Groups>, M> {
         self.registers.fill(UNSET);
         self.stack.clear();
         let mut steps = 0;
@@ -144,7 +149,7 @@ impl<M: Meter> BacktrackSearch<'_, M> {
         None
     }
 
-    fn push(&mut self, entry: Backtrack) -> Searched<(), M> {
+    fn push(&mut self, entry: Backtrack) -> SearchOutcome<(), M> {
         if self.stack.len() == self.stack.capacity() {
             self.meter.reserve((self.stack.capacity() + 16) * 3 * size_of::<Backtrack>())?;
         }
@@ -152,11 +157,11 @@ impl<M: Meter> BacktrackSearch<'_, M> {
         Ok(())
     }
 
-    fn branch(&mut self, inst: usize, at: usize) -> Searched<(), M> {
+    fn branch(&mut self, inst: usize, at: usize) -> SearchOutcome<(), M> {
         self.push(Backtrack::Branch { inst: inst as u32, at: at as u32 })
     }
 
-    fn set(&mut self, register: usize, value: u32) -> Searched<(), M> {
+    fn set(&mut self, register: usize, value: u32) -> SearchOutcome<(), M> {
         let old = std::mem::replace(&mut self.registers[register], value);
         self.push(Backtrack::Restore { register: register as u32, value: old })
     }
@@ -184,7 +189,7 @@ impl<M: Meter> BacktrackSearch<'_, M> {
 
     /// Where the grapheme ends that begins at `at`. It may be as long as the text, a letter under a million accents, and is
     /// looked at and paid for in parts.
-    fn grapheme_end(&self, at: usize) -> Searched<Option<usize>, M> {
+    fn grapheme_end(&self, at: usize) -> SearchOutcome<Option<usize>, M> {
         let rest = &self.text[at..];
         if rest.is_empty() {
             return Ok(None);
@@ -201,7 +206,7 @@ impl<M: Meter> BacktrackSearch<'_, M> {
         }
     }
 
-    fn step(&mut self, inst: usize, at: usize) -> Searched<MatchStep, M> {
+    fn step(&mut self, inst: usize, at: usize) -> SearchOutcome<MatchStep, M> {
         let program = self.program;
         let go = |holds: bool| if holds { MatchStep::At(inst + 1, at) } else { MatchStep::Fail };
         Ok(match &program.insts[inst] {

@@ -3,7 +3,7 @@
 //! A class becomes text in the syntax of the linear engine, where every character that has a meaning there is
 //! escaped: `[`, `&&`, `--` and `~~` are literal in the Perl dialect.
 
-use super::parser::{Parsed, Parser};
+use super::parser::{Parser, PatternResult};
 
 /// Horizontal white space.
 const HORIZONTAL: &str = r"\t \xA0\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
@@ -12,7 +12,7 @@ const VERTICAL: &str = r"\n\x0B\f\r\x{85}\x{2028}\x{2029}";
 
 /// The class that an escape stands for, as the inside of brackets; the parser stands after the backslash. `None` and no move
 /// when the escape is a character.
-pub(super) fn class_escape(parser: &mut Parser) -> Parsed<Option<String>> {
+pub(super) fn class_escape(parser: &mut Parser) -> PatternResult<Option<String>> {
     let text = match parser.peek() {
         Some(c @ ('d' | 'D' | 'w' | 'W' | 's' | 'S')) => format!("\\{c}"),
         Some('h') => HORIZONTAL.to_owned(),
@@ -28,7 +28,7 @@ pub(super) fn class_escape(parser: &mut Parser) -> Parsed<Option<String>> {
 }
 
 /// `\pL`, `\p{Lu}`, `\P{^Greek}`
-fn property(parser: &mut Parser) -> Parsed<String> {
+fn property(parser: &mut Parser) -> PatternResult<String> {
     let mut negative = parser.peek() == Some('P');
     parser.at += 1;
     let name: String = if parser.accept("{") {
@@ -113,7 +113,7 @@ fn posix_class(name: &str) -> Option<&'static str> {
 }
 
 /// The character that an escape stands for; the parser stands after the backslash, which is at `start`.
-pub(super) fn escaped_char(parser: &mut Parser, start: usize) -> Parsed<char> {
+pub(super) fn escaped_char(parser: &mut Parser, start: usize) -> PatternResult<char> {
     let Some(c) = parser.peek() else { return Err(parser.error("\\ at end of pattern")) };
     parser.at += 1;
     Ok(match c {
@@ -180,13 +180,13 @@ fn digits(parser: &mut Parser, radix: u32, most: usize) -> Option<u32> {
     if count == 0 { None } else { value }
 }
 
-fn code_point(parser: &Parser, code: Option<u32>) -> Parsed<char> {
+fn code_point(parser: &Parser, code: Option<u32>) -> PatternResult<char> {
     code.and_then(char::from_u32)
         .ok_or_else(|| parser.error("character value in \\x{} or \\o{} is not a character"))
 }
 
 /// A class in brackets, as text for the linear engine.
-pub(super) fn parse_class(parser: &mut Parser) -> Parsed<String> {
+pub(super) fn parse_class(parser: &mut Parser) -> PatternResult<String> {
     parser.at += 1;
     let mut text = String::from("[");
     if parser.accept("^") {
@@ -244,7 +244,7 @@ pub(super) fn parse_class(parser: &mut Parser) -> Parsed<String> {
 }
 
 /// One member of a class: a character, or `None` when a class of its own was appended to `text`.
-fn member(parser: &mut Parser, text: &mut String) -> Parsed<Option<char>> {
+fn member(parser: &mut Parser, text: &mut String) -> PatternResult<Option<char>> {
     let start = parser.at;
     let Some(c) = parser.peek() else {
         return Err(parser.error("missing terminating ] for character class"));
@@ -268,7 +268,7 @@ fn member(parser: &mut Parser, text: &mut String) -> Parsed<Option<char>> {
 }
 
 /// `[:alpha:]`, `[:^alpha:]`
-fn posix(parser: &mut Parser, text: &mut String) -> Parsed<bool> {
+fn posix(parser: &mut Parser, text: &mut String) -> PatternResult<bool> {
     if !parser.looking_at("[:") {
         return Ok(false);
     }

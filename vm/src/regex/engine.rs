@@ -5,7 +5,7 @@
 
 use super::linear::{Groups, Linear, Plan, SearchResult, Variant};
 use super::looking::Looker;
-use super::meter::{CompiledForm, Meter, SearchStop, Searched};
+use super::meter::{CompiledForm, Meter, SearchOutcome, SearchStop};
 use super::parser::{PatternError, parse};
 use super::price;
 use super::program::{MOST_INSTRUCTIONS, RegexProgram};
@@ -33,9 +33,9 @@ const SHORT_GO: usize = 4_000;
 const COVERED: usize = 64;
 
 /// A pattern as its values share it.
-pub(crate) struct Engine(pub(super) Rc<Compiled>);
+pub(crate) struct Engine(pub(super) Rc<CompiledPattern>);
 
-pub(super) struct Compiled {
+pub(super) struct CompiledPattern {
     /// Key of its scratch memory.
     id: u64,
     /// Stands for its text.
@@ -66,7 +66,7 @@ thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-impl Compiled {
+impl CompiledPattern {
     /// Counts its compiled forms.
     fn measure(&self) {
         let built = self.linear.as_ref().map_or(0, Linear::built_bytes)
@@ -76,7 +76,7 @@ impl Compiled {
     }
 }
 
-impl Drop for Compiled {
+impl Drop for CompiledPattern {
     fn drop(&mut self) {
         // A thread's counter may end before its cache does.
         let _ = BYTES.try_with(|all| all.set(all.get() - self.bytes.get()));
@@ -129,7 +129,7 @@ impl RegexEngineError {
 
 #[derive(Default)]
 struct EngineCache {
-    patterns: AHashMap<Box<str>, Rc<Compiled>>,
+    patterns: AHashMap<Box<str>, Rc<CompiledPattern>>,
     next_id: u64,
     searching: Scratch<(u64, Variant), Cache>,
     /// Of the automata that go byte by byte.
@@ -162,7 +162,7 @@ fn text_hash(source: &str) -> u64 {
     KEYS.hash_one(source)
 }
 
-fn read(source: &str) -> Result<Rc<Compiled>, RegexEngineError> {
+fn read(source: &str) -> Result<Rc<CompiledPattern>, RegexEngineError> {
     if let Some(known) = KEPT.with_borrow(|kept| kept.patterns.get(source).cloned()) {
         return Ok(known);
     }
@@ -176,7 +176,7 @@ fn read(source: &str) -> Result<Rc<Compiled>, RegexEngineError> {
         .then(|| Linear::new(&pattern.node, pattern.groups));
     let overrun = pattern.node.overrun().map(|characters| characters.saturating_mul(4));
     let effort = price::effort(&pattern.node);
-    let mut compiled = Compiled {
+    let mut compiled = CompiledPattern {
         id: 0,
         text: text_hash(source),
         price,
@@ -225,7 +225,7 @@ impl Engine {
         meter: &M,
         part: CompiledForm,
         steps: u64,
-        build: impl FnOnce(&Compiled),
+        build: impl FnOnce(&CompiledPattern),
     ) -> Result<(), M::Refusal> {
         if meter.has_paid(part) {
             return Ok(());
@@ -304,7 +304,7 @@ impl Engine {
         text: &str,
         from: usize,
         plan: &Plan<impl AsRef<str>>,
-    ) -> Searched<Option<Groups>, M> {
+    ) -> SearchOutcome<Option<Groups>, M> {
         Ok(self.search(meter, text, from, plan)?.map(|(groups, _)| groups))
     }
 
@@ -316,7 +316,7 @@ impl Engine {
         text: &str,
         from: usize,
         plan: &Plan<impl AsRef<str>>,
-    ) -> Searched<Option<Groups>, M> {
+    ) -> SearchOutcome<Option<Groups>, M> {
         let Some((groups, looked)) = self.search(meter, text, from, plan)? else { return Ok(None) };
         // The first search has been paid for with the text.
         if from > 0
@@ -334,7 +334,7 @@ impl Engine {
         text: &str,
         mut from: usize,
         plan: &Plan<impl AsRef<str>>,
-    ) -> Searched<Option<(Groups, Option<usize>)>, M> {
+    ) -> SearchOutcome<Option<(Groups, Option<usize>)>, M> {
         let automata = |groups: Groups| (groups, None);
         let (variant, searched) = match plan {
             Plan::Plain => (Variant::Find, text),
@@ -429,7 +429,7 @@ impl Engine {
     }
 
     /// The match of the whole text. The caller [charges](Engine::charge) it.
-    pub(crate) fn matches<M: Meter>(&self, meter: &M, text: &str) -> Searched<Option<Groups>, M> {
+    pub(crate) fn matches<M: Meter>(&self, meter: &M, text: &str) -> SearchOutcome<Option<Groups>, M> {
         if let Some(sequence) = self.sequence(meter)? {
             return Ok(sequence.matches(text, &mut || meter.pause())?);
         }
@@ -473,7 +473,7 @@ impl Engine {
         found.known()
     }
 
-    fn backtracking<M: Meter>(&self, meter: &M) -> Searched<&RegexProgram, M> {
+    fn backtracking<M: Meter>(&self, meter: &M) -> SearchOutcome<&RegexProgram, M> {
         self.part(meter, CompiledForm::Instructions, self.0.program_price, |compiled| {
             compiled.backtracking.get_or_init(|| RegexProgram::new(&compiled.pattern));
         })?;

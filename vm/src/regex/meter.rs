@@ -75,4 +75,4 @@ impl<R> From<R> for SearchStop<R> {
 }
 
 /// The result of a search under a meter.
-pub(crate) type Searched<T, M> = Result<T, SearchStop<<M as Meter>::Refusal>>;
+pub(crate) type SearchOutcome<T, M> = Result<T, SearchStop<<M as Meter>::Refusal>>;

@@ -12,13 +12,13 @@ pub(crate) struct PatternError {
     pub(super) text: String,
 }
 
-pub(super) type Parsed<T> = Result<T, PatternError>;
+pub(super) type PatternResult<T> = Result<T, PatternError>;
 
 /// The most repetitions that a quantifier may name.
 const MAX_REPEAT: u32 = 65_535;
 
 /// Reads `source`.
-pub(super) fn parse(source: &str) -> Parsed<Pattern> {
+pub(super) fn parse(source: &str) -> PatternResult<Pattern> {
     let text: Vec<char> = source.chars().collect();
     let (total, names) = survey(&text);
     let mut parser = Parser { text, at: 0, groups: 0, total, names, flags: Flags::default() };
@@ -118,7 +118,7 @@ impl Parser {
     }
 
     /// `a|b|c` up to `)` or the end; flags set inside end there.
-    fn alternatives(&mut self) -> Parsed<SyntaxNode> {
+    fn alternatives(&mut self) -> PatternResult<SyntaxNode> {
         let outer = self.flags;
         let mut branches = vec![self.sequence()?];
         while self.accept("|") {
@@ -128,7 +128,7 @@ impl Parser {
         Ok(if branches.len() == 1 { branches.remove(0) } else { SyntaxNode::Alternate(branches) })
     }
 
-    fn sequence(&mut self) -> Parsed<SyntaxNode> {
+    fn sequence(&mut self) -> PatternResult<SyntaxNode> {
         let mut parts = Vec::new();
         loop {
             self.skip_extended();
@@ -172,7 +172,7 @@ impl Parser {
 
     /// One thing that may be repeated, and whether it really may. `None` for syntax without a node: comments, flags; `\Q…\E`
     /// puts all but its last character into `parts` itself.
-    fn atom(&mut self, parts: &mut Vec<SyntaxNode>) -> Parsed<Option<(SyntaxNode, bool)>> {
+    fn atom(&mut self, parts: &mut Vec<SyntaxNode>) -> PatternResult<Option<(SyntaxNode, bool)>> {
         let Some(c) = self.peek() else { return Ok(None) };
         Ok(Some(match c {
             '(' => return self.group(),
@@ -227,7 +227,7 @@ impl Parser {
     }
 
     /// `node` with the quantifier that follows it, if one does.
-    fn quantified(&mut self, node: SyntaxNode, repeatable: bool) -> Parsed<SyntaxNode> {
+    fn quantified(&mut self, node: SyntaxNode, repeatable: bool) -> PatternResult<SyntaxNode> {
         self.skip_extended();
         let (min, max) = match self.peek() {
             Some('*') => (0, None),
@@ -274,7 +274,7 @@ impl Parser {
         Ok(SyntaxNode::Repeat { node: Box::new(node), min, max, greed })
     }
 
-    fn group(&mut self) -> Parsed<Option<(SyntaxNode, bool)>> {
+    fn group(&mut self) -> PatternResult<Option<(SyntaxNode, bool)>> {
         let open = self.at;
         self.at += 1;
         if self.looking_at("*") {
@@ -329,7 +329,12 @@ impl Parser {
         self.flag_group(open)
     }
 
-    fn look(&mut self, open: usize, behind: bool, negative: bool) -> Parsed<Option<(SyntaxNode, bool)>> {
+    fn look(
+        &mut self,
+        open: usize,
+        behind: bool,
+        negative: bool,
+    ) -> PatternResult<Option<(SyntaxNode, bool)>> {
         let (node, _) = self.close(open)?;
         if behind && node.width().1.is_none_or(|widest| widest > 255) {
             return Err(self.error("lookbehind assertion is not fixed length"));
@@ -337,7 +342,7 @@ impl Parser {
         Ok(Some((SyntaxNode::Look { node: Box::new(node), behind, negative }, true)))
     }
 
-    fn capture(&mut self, open: usize, name: Option<String>) -> Parsed<Option<(SyntaxNode, bool)>> {
+    fn capture(&mut self, open: usize, name: Option<String>) -> PatternResult<Option<(SyntaxNode, bool)>> {
         self.groups += 1;
         let number = self.groups;
         if let Some(name) = name {
@@ -353,13 +358,13 @@ impl Parser {
         &mut self,
         open: usize,
         wrap: impl FnOnce(SyntaxNode) -> SyntaxNode,
-    ) -> Parsed<Option<(SyntaxNode, bool)>> {
+    ) -> PatternResult<Option<(SyntaxNode, bool)>> {
         let (node, repeatable) = self.close(open)?;
         Ok(Some((wrap(node), repeatable)))
     }
 
     /// The inside of a group and its `)`.
-    fn close(&mut self, _open: usize) -> Parsed<(SyntaxNode, bool)> {
+    fn close(&mut self, _open: usize) -> PatternResult<(SyntaxNode, bool)> {
         let node = self.alternatives()?;
         if !self.accept(")") {
             return Err(self.error("missing )"));
@@ -368,7 +373,7 @@ impl Parser {
     }
 
     /// `(?i)`, `(?m-s)`, `(?i:…)`
-    fn flag_group(&mut self, open: usize) -> Parsed<Option<(SyntaxNode, bool)>> {
+    fn flag_group(&mut self, open: usize) -> PatternResult<Option<(SyntaxNode, bool)>> {
         let outer = self.flags;
         let mut on = true;
         loop {
@@ -400,7 +405,7 @@ impl Parser {
     }
 
     /// A group's name up to `end`.
-    fn name(&mut self, end: char) -> Parsed<String> {
+    fn name(&mut self, end: char) -> PatternResult<String> {
         let mut name = String::new();
         while let Some(c) = self.peek().filter(|c| c.is_alphanumeric() || *c == '_') {
             name.push(c);
@@ -416,7 +421,7 @@ impl Parser {
         Ok(name)
     }
 
-    fn named_reference(&mut self, end: char) -> Parsed<usize> {
+    fn named_reference(&mut self, end: char) -> PatternResult<usize> {
         let name = self.name(end)?;
         match self.names.iter().find(|(known, _)| *known == name) {
             Some((_, group)) => Ok(*group),
@@ -429,7 +434,7 @@ impl Parser {
     }
 
     /// Syntax that begins with a backslash, outside classes.
-    fn escape(&mut self, parts: &mut Vec<SyntaxNode>) -> Parsed<Option<(SyntaxNode, bool)>> {
+    fn escape(&mut self, parts: &mut Vec<SyntaxNode>) -> PatternResult<Option<(SyntaxNode, bool)>> {
         let start = self.at;
         self.at += 1;
         let Some(c) = self.peek() else {
@@ -509,7 +514,7 @@ impl Parser {
     }
 
     /// `\1` to `\9` always refer to a group, larger numbers only if there are that many groups.
-    fn numbered_reference(&mut self) -> Parsed<Option<usize>> {
+    fn numbered_reference(&mut self) -> PatternResult<Option<usize>> {
         let digits: String = self.text[self.at..].iter().take_while(|c| c.is_ascii_digit()).take(5).collect();
         let group: usize = digits.parse().unwrap_or(usize::MAX);
         if group >= 10 && group > self.total {
@@ -523,7 +528,7 @@ impl Parser {
     }
 
     /// The reference after `\g`: `1`, `{1}`, `{-1}`, `{name}`.
-    fn group_reference(&mut self) -> Parsed<usize> {
+    fn group_reference(&mut self) -> PatternResult<usize> {
         let braces = self.accept("{");
         if braces && self.peek().is_some_and(char::is_alphabetic) {
             return self.named_reference('}');

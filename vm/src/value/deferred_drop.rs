@@ -20,15 +20,15 @@ thread_local! {
 }
 
 /// A drop under way, put away for as long as another machine has the thread.
-pub(crate) struct Deferred {
+pub(crate) struct DeferredDrop {
     depth: u32,
     waiting: Vec<Value>,
 }
 
-impl Deferred {
+impl DeferredDrop {
     /// Leaves the thread as if nothing was being dropped.
-    pub(crate) fn take() -> Deferred {
-        Deferred { depth: DEPTH.take(), waiting: WAITING.try_with(RefCell::take).unwrap_or_default() }
+    pub(crate) fn take() -> DeferredDrop {
+        DeferredDrop { depth: DEPTH.take(), waiting: WAITING.try_with(RefCell::take).unwrap_or_default() }
     }
 
     /// Goes on with it.

@@ -2,14 +2,14 @@
 
 use super::missed_keys;
 use super::order::{compare_to_name, compare_to_underscored, is_dear, may_have_dash};
-use super::ordered::{Contents, Ordered, OwnedEntries, Rows, Shape};
+use super::ordered::{Contents, OrderedEntries, OwnedEntries, Rows, Shape};
 use super::{Allocation, ReplyWatch, Value, Vector};
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// An immutable map.
 #[derive(Clone, Default)]
-pub struct Map(Ordered<Value>);
+pub struct Map(OrderedEntries<Value>);
 
 impl Map {
     /// Bytes that a caller [reserves](crate::meter::reserve) for each entry it is going to build.
@@ -31,7 +31,7 @@ impl Map {
     /// # Panics
     /// If there are not as many values as keys.
     pub fn with_shape(shape: Rc<Shape>, values: Vec<Value>) -> Map {
-        Map(Ordered::from_shape(shape, values))
+        Map(OrderedEntries::from_shape(shape, values))
     }
 
     /// The map of these entries, kept as a tree.
@@ -39,13 +39,13 @@ impl Map {
     /// # Panics
     /// If there are none. In debug builds also if their keys do not ascend.
     pub(crate) fn tree(entries: Vec<(Value, Value)>) -> Map {
-        Map(Ordered::tree(entries))
+        Map(OrderedEntries::tree(entries))
     }
 
     /// A row of a large reply, whose members are scalars: its first member begins at `at`, their values at `places` after that.
     /// `owed` are the bytes that its strings will take as values, at least.
     pub(crate) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Map {
-        Map(Ordered::unread(rows, at, places, owed))
+        Map(OrderedEntries::unread(rows, at, places, owed))
     }
 
     /// The same entries, whose reading `watch` observes. Maps made from it by adding and removing entries are watched as well.
@@ -243,7 +243,7 @@ impl Map {
     /// Builds a map from entries in any order; of equal keys the last value and the first key win. Callers that
     /// build a size which the program controls [reserve](crate::meter::reserve) first.
     pub fn from_entries(entries: Vec<(Value, Value)>) -> Map {
-        Map(Ordered::from_entries(entries))
+        Map(OrderedEntries::from_entries(entries))
     }
 
     /// Whether both certainly have identical keys, because they share them. Never a proof of difference.

@@ -65,7 +65,7 @@ fn name_of(key: &Value) -> Option<(&str, bool)> {
 
 /// The keys that a program missed, and the names that there were.
 #[derive(Debug, Default)]
-pub(crate) struct Missed {
+pub(crate) struct MissedKeys {
     /// In the order in which they were missed first, with how often they were looked for.
     keys: Vec<(MissedKey, u8)>,
     names: KeyFilter,
@@ -108,10 +108,10 @@ fn places(name: &str) -> [(usize, u64); 2] {
     [hash >> 32, hash].map(|half| ((half >> 6) as usize % WORDS, 1 << (half % 64)))
 }
 
-impl Missed {
+impl MissedKeys {
     /// The keys missed before a program was stored; the names that there were are unknown.
-    pub(crate) fn restored(keys: Vec<MissedKey>) -> Missed {
-        Missed { keys: keys.into_iter().map(|key| (key, 0)).collect(), names: KeyFilter::FULL }
+    pub(crate) fn restored(keys: Vec<MissedKey>) -> MissedKeys {
+        MissedKeys { keys: keys.into_iter().map(|key| (key, 0)).collect(), names: KeyFilter::FULL }
     }
 
     /// The keys, in the order in which they were missed first.
@@ -155,7 +155,7 @@ impl Missed {
 
 thread_local! {
     /// The keys that the machine on this thread has missed since the last [`take`].
-    static MISSED: RefCell<Missed> = RefCell::default();
+    static MISSED: RefCell<MissedKeys> = RefCell::default();
 }
 
 /// Notes that `key` was looked for in a map of a reply, which has the keys of `shape`.
@@ -181,12 +181,12 @@ pub(in crate::value) fn note_names(shape: &Shape) {
 }
 
 /// Replaces the missed keys by `missed`, and returns the former: a pause puts away the state of the machine that pauses.
-pub(crate) fn replace(missed: Missed) -> Missed {
+pub(crate) fn replace(missed: MissedKeys) -> MissedKeys {
     MISSED.replace(missed)
 }
 
 /// Moves the missed keys into `all`, which keeps the first few.
-pub(crate) fn take(all: &mut Missed) {
+pub(crate) fn take(all: &mut MissedKeys) {
     MISSED.with_borrow_mut(|missed| {
         if missed.names.has_some {
             all.names.join(&std::mem::take(&mut missed.names));

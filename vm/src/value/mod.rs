@@ -30,13 +30,13 @@ pub(crate) use allocation::Allocation;
 pub use blob::{Blob, BlobContent, decoded_len};
 pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
-pub(crate) use deferred_drop::{Deferred, drop_deferred, drop_many};
+pub(crate) use deferred_drop::{DeferredDrop, drop_deferred, drop_many};
 pub use float::Float;
 pub(crate) use graphemes::{Graphemes, last as last_grapheme};
 pub use keyword::Keyword;
 pub use map::{Map, MapIter};
 pub use missed_keys::{KeyName, MissedKey};
-pub(crate) use missed_keys::{Missed, replace as replace_missed, take as take_missed};
+pub(crate) use missed_keys::{MissedKeys, replace as replace_missed, take as take_missed};
 pub use name::is_letter_beyond_ascii;
 pub(crate) use name::{is_readable_keyword, is_readable_symbol, parts_of_name};
 pub(crate) use order::{

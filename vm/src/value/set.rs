@@ -1,12 +1,12 @@
 //! Sets: elements unique by identity, always traversed in ascending order (language.md 2.7, 2.11).
 
-use super::ordered::{Contents, Ordered, OwnedEntries, Shape};
+use super::ordered::{Contents, OrderedEntries, OwnedEntries, Shape};
 use super::{Allocation, Value};
 use std::rc::Rc;
 
 /// An immutable set.
 #[derive(Clone, Default)]
-pub struct Set(Ordered<()>);
+pub struct Set(OrderedEntries<()>);
 
 impl Set {
     /// Bytes that a caller [reserves](crate::meter::reserve) for each element it is going to build.
@@ -20,7 +20,7 @@ impl Set {
     /// The set of the keys of `shape`.
     pub(crate) fn with_shape(shape: Rc<Shape>) -> Set {
         let places = vec![(); shape.len()];
-        Set(Ordered::from_shape(shape, places))
+        Set(OrderedEntries::from_shape(shape, places))
     }
 
     /// The set of these elements, kept as a tree.
@@ -28,7 +28,7 @@ impl Set {
     /// # Panics
     /// If there are none. In debug builds also if they do not ascend.
     pub(crate) fn tree(elements: Vec<Value>) -> Set {
-        Set(Ordered::tree(elements.into_iter().map(|element| (element, ())).collect()))
+        Set(OrderedEntries::tree(elements.into_iter().map(|element| (element, ())).collect()))
     }
 
     /// How many elements.
@@ -99,7 +99,7 @@ impl Set {
 
 impl FromIterator<Value> for Set {
     fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Set {
-        Set(Ordered::from_entries(items.into_iter().map(|item| (item, ())).collect()))
+        Set(OrderedEntries::from_entries(items.into_iter().map(|item| (item, ())).collect()))
     }
 }
 

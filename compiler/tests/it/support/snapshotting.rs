@@ -5,7 +5,7 @@ use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, write_code};
 use ptc_vm::machine::{
-    CallId, Damage, HostRequest, Limits, Payload, PendingCall, Pinned, Reply, RestoreSetup, Setup,
+    CallId, Damage, HostRequest, Limits, Payload, PendingCall, Reply, RestoreSetup, Setup, SnapshotError,
     SnapshotSetup,
 };
 use ptc_vm::{Machine, Program, Step, print};
@@ -192,7 +192,7 @@ pub(crate) fn start(program: &Rc<Program>) -> Machine {
     Machine::new(program.clone(), setup)
 }
 
-pub(crate) fn written(machine: &Machine) -> Result<Vec<u8>, Pinned> {
+pub(crate) fn written(machine: &Machine) -> Result<Vec<u8>, SnapshotError> {
     let setup = SnapshotSetup {
         digest: &digest,
         text_comes_with_request: false,

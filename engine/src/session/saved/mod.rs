@@ -43,7 +43,7 @@ const DIGEST: usize = 16;
 ///
 /// # Errors
 /// The account is at its limits.
-pub(crate) fn digest(program: &ptc_vm::Program) -> Result<[u8; DIGEST], ptc_vm::graph::Unwritten> {
+pub(crate) fn digest(program: &ptc_vm::Program) -> Result<[u8; DIGEST], ptc_vm::graph::EncodeError> {
     if let Some(known) = program.code_digest.get() {
         return Ok(*known);
     }

@@ -2,7 +2,7 @@
 
 use super::{FORMAT, MOST_BYTES, PACKED_ABOVE};
 use crate::outcome::SessionFault;
-use ptc_vm::graph::{Unread, WireReader, WireWriter};
+use ptc_vm::graph::{DecodeError, WireReader, WireWriter};
 use std::borrow::Cow;
 
 const PLAIN: u8 = 0;
@@ -33,7 +33,7 @@ pub(super) fn pack(payload: &[u8]) -> Vec<u8> {
 #[expect(clippy::disallowed_methods, reason = "entry point: unpack()")]
 pub(super) fn unpack(blob: &[u8]) -> Result<Cow<'_, [u8]>, SessionFault> {
     let mut reader = WireReader::new(blob);
-    let corrupt = |_: Unread| SessionFault::Corrupt("format");
+    let corrupt = |_: DecodeError| SessionFault::Corrupt("format");
     if reader.unsigned().map_err(corrupt)? != u64::from(FORMAT) {
         return Err(SessionFault::OtherBuild);
     }
@@ -72,7 +72,7 @@ pub(super) fn unpack(blob: &[u8]) -> Result<Cow<'_, [u8]>, SessionFault> {
 pub fn about(blob: &[u8]) -> Result<Vec<u8>, SessionFault> {
     let payload = unpack(blob)?;
     let mut reader = WireReader::new(&payload);
-    let corrupt = |_: Unread| SessionFault::Corrupt("about");
+    let corrupt = |_: DecodeError| SessionFault::Corrupt("about");
     reader.raw(super::fingerprint().len()).map_err(corrupt)?;
     reader.bytes().map(<[u8]>::to_vec).map_err(corrupt)
 }

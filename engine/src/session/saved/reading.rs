@@ -4,7 +4,7 @@ use super::packing::unpack;
 use super::{BOUNDS, DIGEST, digest, fingerprint};
 use crate::outcome::SessionFault;
 use ptc_vm::builtins::library;
-use ptc_vm::graph::{Graph, Unread, Unwritten, WireReader, decode};
+use ptc_vm::graph::{DecodeError, EncodeError, Graph, WireReader, decode};
 use ptc_vm::machine::{Binding, Namespace, Restoring};
 use ptc_vm::value::{Map, Str};
 use ptc_vm::{Error, Program, Value};
@@ -34,11 +34,11 @@ impl From<Error> for Trouble {
     }
 }
 
-impl From<Unread> for Trouble {
-    fn from(unread: Unread) -> Trouble {
+impl From<DecodeError> for Trouble {
+    fn from(unread: DecodeError) -> Trouble {
         match unread {
-            Unread::Invalid(part) => Trouble::Fault(SessionFault::Corrupt(part)),
-            Unread::Refused(error) => Trouble::Refused(error),
+            DecodeError::Invalid(part) => Trouble::Fault(SessionFault::Corrupt(part)),
+            DecodeError::Refused(error) => Trouble::Refused(error),
         }
     }
 }
@@ -94,8 +94,8 @@ fn read_values(reader: &mut WireReader<'_>, compile: &mut Compile<'_>) -> Result
         let known = reader.raw(DIGEST)?;
         let program = compile(text)?.ok_or(SessionFault::OtherBuild)?;
         let own = digest(&program).map_err(|unwritten| match unwritten {
-            Unwritten::TooLarge(part) => Trouble::Fault(SessionFault::Corrupt(part)),
-            Unwritten::Refused(error) => Trouble::Refused(error),
+            EncodeError::TooLarge(part) => Trouble::Fault(SessionFault::Corrupt(part)),
+            EncodeError::Refused(error) => Trouble::Refused(error),
         })?;
         if own != known {
             return Err(SessionFault::OtherBuild.into());

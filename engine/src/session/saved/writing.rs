@@ -4,7 +4,7 @@ use super::packing::pack;
 use super::{BOUNDS, MOST_BYTES, digest, fingerprint};
 use bytes::Bytes;
 use ptc_base::memory::MemoryReservation;
-use ptc_vm::graph::{Encoder, GraphRef, Unwritten, WireWriter};
+use ptc_vm::graph::{EncodeError, Encoder, GraphRef, WireWriter};
 use ptc_vm::machine::Namespace;
 use ptc_vm::meter::{Allowance, Reservation};
 use ptc_vm::value::{Map, Str};
@@ -33,11 +33,11 @@ enum Undrafted {
     Refused(Error),
 }
 
-impl From<Unwritten> for Undrafted {
-    fn from(unwritten: Unwritten) -> Undrafted {
+impl From<EncodeError> for Undrafted {
+    fn from(unwritten: EncodeError) -> Undrafted {
         match unwritten {
-            Unwritten::TooLarge(_) => Undrafted::TooLarge,
-            Unwritten::Refused(error) => Undrafted::Refused(error),
+            EncodeError::TooLarge(_) => Undrafted::TooLarge,
+            EncodeError::Refused(error) => Undrafted::Refused(error),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Encodes the record of a session, without its values.
 
 use jiff::Timestamp;
-use ptc_vm::graph::{Unread, WireReader, WireWriter};
+use ptc_vm::graph::{DecodeError, WireReader, WireWriter};
 
 use super::super::journal::{Journal, Log};
 use super::super::record::Record;
@@ -36,10 +36,10 @@ pub(super) fn record_of(bytes: &[u8], owner: &Owner) -> Option<Record> {
     read(bytes, owner).ok()
 }
 
-fn read(bytes: &[u8], owner: &Owner) -> Result<Record, Unread> {
+fn read(bytes: &[u8], owner: &Owner) -> Result<Record, DecodeError> {
     let mut reader = WireReader::new(bytes);
     if reader.byte()? != FORMAT {
-        return Err(Unread::Invalid("format"));
+        return Err(DecodeError::Invalid("format"));
     }
     let title = match reader.byte()? {
         0 => None,
@@ -47,7 +47,7 @@ fn read(bytes: &[u8], owner: &Owner) -> Result<Record, Unread> {
     };
     let mut time = || {
         let micros = reader.signed()?;
-        Timestamp::from_microsecond(micros).map_err(|_| Unread::Invalid("time"))
+        Timestamp::from_microsecond(micros).map_err(|_| DecodeError::Invalid("time"))
     };
     let (created, updated, expires) = (time()?, time()?, time()?);
     let mut record = Record::new(owner.clone(), title, created, expires);
@@ -55,7 +55,7 @@ fn read(bytes: &[u8], owner: &Owner) -> Result<Record, Unread> {
     record.turn = reader.unsigned()?;
     record.memory_bytes = reader.unsigned()?;
     record.binding_count = reader.index(usize::MAX, "number of bindings")?;
-    let mut log = || -> Result<Log, Unread> {
+    let mut log = || -> Result<Log, DecodeError> {
         let mut entries = Vec::new();
         for _ in 0..reader.count()? {
             entries.push(reader.text()?.into());

@@ -7,7 +7,7 @@ use crate::builtins::row::frame;
 use crate::builtins::words::query_words;
 use crate::builtins::{Builtin, printing};
 use crate::error::{Error, Reason, Result};
-use crate::json::{self, Unsent};
+use crate::json::{self, ArgumentSendError};
 use crate::machine::{Args, Ctx, Flow, HostRequest, Input, NativeFrame, portable};
 use crate::meter;
 use crate::print;
@@ -78,11 +78,13 @@ fn request(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<HostRequ
         .collect();
     let most = ctx.max_request_bytes().min(MAX_BYTES);
     let arguments = json::write_within(&Value::vector(plain), most).map_err(|unsent| match unsent {
-        Unsent::NotEncodable(why) => {
+        ArgumentSendError::NotEncodable(why) => {
             Error::verbatim(Reason::RuntimeError, format!("non-JSON-encodable {why}"))
         }
-        Unsent::TooLong(bytes) => fault(format!("{form} got at least {bytes} bytes, the limit is {most}")),
-        Unsent::Limit(limit) => limit,
+        ArgumentSendError::TooLong(bytes) => {
+            fault(format!("{form} got at least {bytes} bytes, the limit is {most}"))
+        }
+        ArgumentSendError::Limit(limit) => limit,
     })?;
     let arguments = arguments.json;
     // The third argument, local matches of a search or the number of texts of `doc`, is shown by no message.

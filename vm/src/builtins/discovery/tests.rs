@@ -158,7 +158,7 @@ fn large_data_has_a_small_description() {
 
 #[test]
 fn a_search_for_many_words_gives_way() {
-    use crate::meter::{Pauses, Resumed, pausing};
+    use crate::meter::{PauseAnswer, Pauses, pausing};
     use std::cell::Cell;
     thread_local! {
         static ASKED: Cell<u32> = const { Cell::new(0) };
@@ -170,7 +170,7 @@ fn a_search_for_many_words_gives_way() {
     let many = s(&"zq ".repeat(33));
     assert_eq!(display("apropos", [many]), "! runtime_error: apropos takes at most 32 words, got 33");
     let query = s(&"zq ".repeat(32));
-    pausing(Pauses { is_due: asked, pause: || Resumed::GoOn }, || {
+    pausing(Pauses { is_due: asked, pause: || PauseAnswer::GoOn }, || {
         assert_eq!(display("apropos", [query]), "[]");
     });
     assert!(ASKED.get() > 10, "{}", ASKED.get());

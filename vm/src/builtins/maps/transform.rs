@@ -61,11 +61,11 @@ impl Sink for NewValues {
 
 /// The results as a vector.
 #[derive(Default)]
-pub(crate) struct Collected(Builder);
+pub(crate) struct VectorCollector(Builder);
 
-portable!(Collected(out));
+portable!(VectorCollector(out));
 
-impl Sink for Collected {
+impl Sink for VectorCollector {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
         self.0.push(result)?;
         Ok(ControlFlow::Continue(()))
@@ -87,7 +87,7 @@ pub(super) fn update_vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
             Ok(each(function, Feed::One(Cursor::Vector(values.into_iter())), sink))
         }
         Value::Vector(vector) => {
-            Ok(each(function, Feed::One(Cursor::Vector(vector.into_iter())), Collected::default()))
+            Ok(each(function, Feed::One(Cursor::Vector(vector.into_iter())), VectorCollector::default()))
         }
         _ => Ok(Flow::Return(Value::Nil)),
     }

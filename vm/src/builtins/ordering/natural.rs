@@ -88,7 +88,7 @@ enum Order {
 }
 
 /// The sorted result.
-pub(super) enum Sorted<'a> {
+pub(super) enum SortResult<'a> {
     /// The items themselves.
     Integers(&'a [i64]),
     /// Where they lie.
@@ -148,7 +148,7 @@ impl Natural {
     }
 
     /// Sorts or merges for about a millisecond. Returns the result, once all is done.
-    pub(super) fn advance(&mut self, ctx: &mut Ctx<'_>, keys: &[Value]) -> Result<Option<Sorted<'_>>> {
+    pub(super) fn advance(&mut self, ctx: &mut Ctx<'_>, keys: &[Value]) -> Result<Option<SortResult<'_>>> {
         let (unsorted, run) = match &self.order {
             Order::Integers(merge) => (merge.unsorted_run(), merge.run()),
             Order::Indices(_, merge) => (merge.unsorted_run(), merge.run()),
@@ -166,7 +166,7 @@ impl Natural {
                 } else {
                     merge.advance(<[i64]>::sort_unstable, |a, b| a > b)
                 };
-                done.then(|| Sorted::Integers(merge.sorted()))
+                done.then(|| SortResult::Integers(merge.sorted()))
             }
             Order::Indices(kind, merge) => {
                 let done = match kind {
@@ -178,7 +178,7 @@ impl Natural {
                         by_keys(merge, keys, descending, text, |a, b| a.cmp(b))
                     }
                 };
-                done.then(|| Sorted::Indices(merge.sorted()))
+                done.then(|| SortResult::Indices(merge.sorted()))
             }
         })
     }

@@ -2,11 +2,11 @@
 
 use super::comparator::{Comparator, ComparatorVerdict, verdict};
 use super::merge::Merge;
-use super::natural::{Natural, Sorted};
+use super::natural::{Natural, SortResult};
 use crate::builtins::support::{Builder, MemoryCharge, callee, check, elements, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{
-    CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Pinned, Portable, portable,
+    CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Portable, SnapshotError, portable,
 };
 use crate::print;
 use crate::value::{Cursor, Value, Vector, compare};
@@ -39,7 +39,7 @@ impl Portable for Sorting {
         out.push_str("keys,items,from,into,width,left,right,back}");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         if self.natural.is_some() {
             return Err(to.unwritable());
         }
@@ -79,16 +79,16 @@ fn held_for(keys: &Vec<Value>, asked: usize) -> Result<MemoryCharge> {
 }
 
 /// The items in order; `items` are those of the keys, which are them where there are none.
-fn result(keys: &mut [Value], items: Option<&Vector>, sorted: Sorted<'_>) -> Result<Value> {
+fn result(keys: &mut [Value], items: Option<&Vector>, sorted: SortResult<'_>) -> Result<Value> {
     let order = match sorted {
-        Sorted::Integers(integers) => {
+        SortResult::Integers(integers) => {
             let mut out = Builder::with_capacity(integers.len())?;
             for n in integers {
                 out.push(Value::Int(*n))?;
             }
             return Ok(out.take());
         }
-        Sorted::Indices(order) => order,
+        SortResult::Indices(order) => order,
     };
     let mut out = Builder::with_capacity(order.len())?;
     for i in order {
@@ -143,7 +143,7 @@ impl NativeFrame for Sorting {
         };
         loop {
             let Some((first, second)) = self.merge.question() else {
-                let sorted = Sorted::Indices(self.merge.sorted());
+                let sorted = SortResult::Indices(self.merge.sorted());
                 return result(&mut self.keys, self.items.as_ref(), sorted).map(Flow::Return);
             };
             let (a, b) = (first as usize, second as usize);

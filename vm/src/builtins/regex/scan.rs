@@ -6,7 +6,8 @@
 use crate::builtins::support::{Builder, TextBuilder, copied};
 use crate::error::{Error, Result};
 use crate::machine::{
-    Args, CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Pinned, Portable, portable,
+    Args, CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Portable, SnapshotError,
+    portable,
 };
 use crate::meter;
 use crate::regex::Groups;
@@ -68,7 +69,7 @@ impl Portable for Scan {
         out.push('}');
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         self.regex.write(to)?;
         self.text.write(to)?;
         self.next.write(to)?;

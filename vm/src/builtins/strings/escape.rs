@@ -12,7 +12,7 @@ pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     match &args[..] {
         [Value::Str(text), Value::Map(table)] => by_map(ctx, text, table).map(Flow::Return),
         [text @ Value::Str(_), function] if function.is_callable() => match cursor(ctx, text)? {
-            Some(graphemes) => Ok(each(function.clone(), Feed::One(graphemes), Escaped::default())),
+            Some(graphemes) => Ok(each(function.clone(), Feed::One(graphemes), EscapedText::default())),
             None => Err(Error::argument_types("escape", args)),
         },
         _ => Err(Error::argument_types("escape", args)),
@@ -36,13 +36,13 @@ fn by_map(ctx: &mut Ctx<'_>, text: &Str, table: &Map) -> Result<Value> {
 
 /// The text that a function has escaped so far.
 #[derive(Default)]
-pub(crate) struct Escaped {
+pub(crate) struct EscapedText {
     out: TextBuilder,
 }
 
-portable!(Escaped { out });
+portable!(EscapedText { out });
 
-impl Sink for Escaped {
+impl Sink for EscapedText {
     const KEEPS_ITEM: bool = true;
 
     fn accept(&mut self, _: &mut Ctx<'_>, item: Value, result: Value) -> Result<ControlFlow<Value>> {

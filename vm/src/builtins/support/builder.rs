@@ -1,7 +1,7 @@
 //! A vector under construction.
 
 use crate::error::Result;
-use crate::machine::{Damage, PartReader, PartWriter, Pinned, Portable};
+use crate::machine::{Damage, PartReader, PartWriter, Portable, SnapshotError};
 use crate::meter;
 use crate::value::{Value, Vector};
 
@@ -114,7 +114,7 @@ impl Portable for Builder {
         out.push_str("builder,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         self.vector.write(to)?;
         self.block.capacity().write(to)?;
         self.block.write(to)

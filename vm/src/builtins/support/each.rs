@@ -3,8 +3,8 @@
 use super::{COUNTED, call, callee, pulse};
 use crate::error::Result;
 use crate::machine::{
-    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Pinned,
-    Portable, Reentry, Stack, portable,
+    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Portable,
+    Reentry, SnapshotError, Stack, portable,
 };
 use crate::value::{Closure, Cursor, Value};
 use std::cell::Cell;
@@ -102,7 +102,7 @@ impl<S: Sink> Portable for Each<S> {
         out.push('}');
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         self.function.write(to)?;
         self.feed.write(to)?;
         self.item.write(to)?;

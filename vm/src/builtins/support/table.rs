@@ -1,7 +1,7 @@
 //! A hash table by identity (language.md 2.10), for counting, grouping and telling apart.
 
 use crate::error::Result;
-use crate::machine::{Damage, PartReader, PartWriter, Pinned, Portable};
+use crate::machine::{Damage, PartReader, PartWriter, Portable, SnapshotError};
 use crate::meter;
 use crate::value::{Map, Value, hash, identical};
 
@@ -135,7 +135,7 @@ impl<T: Portable> Portable for Table<T> {
         T::layout(out);
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         self.entries.len().write(to)?;
         self.entries.iter().try_for_each(|entry| {
             entry.key.write(to)?;

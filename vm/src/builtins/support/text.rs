@@ -1,7 +1,7 @@
 //! A text under construction in a frame.
 
 use crate::error::Result;
-use crate::machine::{Damage, PartReader, PartWriter, Pinned, Portable};
+use crate::machine::{Damage, PartReader, PartWriter, Portable, SnapshotError};
 use crate::meter;
 use crate::print;
 use crate::value::{Str, Value};
@@ -94,7 +94,7 @@ impl Portable for TextBuilder {
         out.push_str("text,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.text(&self.text)
     }
 

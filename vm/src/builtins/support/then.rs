@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::machine::{
-    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Pinned, Portable,
+    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Portable,
+    SnapshotError,
 };
 use crate::value::Value;
 
@@ -25,7 +26,7 @@ impl<C: Continuation> Portable for Then<C> {
         out.push('}');
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         self.call.write(to)?;
         self.finish.write(to)
     }

@@ -3,7 +3,7 @@
 //! A fork's branches follow it, in the order in which they are met from the root on. So the numbers of fibers are never
 //! written, and fibers that are read form a tree for any bytes.
 
-use super::{Damage, PartReader, PartWriter, Pinned, Portable, portable};
+use super::{Damage, PartReader, PartWriter, Portable, SnapshotError, portable};
 use crate::code::Arity;
 use crate::error::Error;
 use crate::machine::call_stack::Frame;
@@ -53,11 +53,11 @@ pub(super) fn write_fibers<'m>(
     root: FiberId,
     library: &Library,
     to: &mut PartWriter<'_>,
-) -> Result<Vec<&'m Rc<Overlay>>, Pinned> {
+) -> Result<Vec<&'m Rc<Overlay>>, SnapshotError> {
     let mut overlays = Vec::new();
     let mut todo: VecDeque<(FiberId, Option<&Rc<Overlay>>)> = VecDeque::from([(root, None)]);
     while let Some((id, seen)) = todo.pop_front() {
-        let Some(Some(fiber)) = fibers.get(id as usize) else { return Err(Pinned::NotWaiting) };
+        let Some(Some(fiber)) = fibers.get(id as usize) else { return Err(SnapshotError::NotWaiting) };
         let sees = match (&fiber.overlay, seen) {
             (None, _) => Sees::Nothing,
             (Some(own), Some(parent)) if Rc::ptr_eq(own, parent) => Sees::AsParent,
@@ -96,13 +96,13 @@ pub(super) fn write_fibers<'m>(
                     }
                 }
             }
-            _ => return Err(Pinned::NotWaiting),
+            _ => return Err(SnapshotError::NotWaiting),
         }
     }
     Ok(overlays)
 }
 
-fn write_stack(fiber: &Fiber, library: &Library, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+fn write_stack(fiber: &Fiber, library: &Library, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
     to.uint(fiber.stack.height() as u64)?;
     (0..fiber.stack.height()).try_for_each(|index| to.value(fiber.stack.at(index)))?;
     to.uint(fiber.frames.height() as u64)?;
@@ -110,7 +110,7 @@ fn write_stack(fiber: &Fiber, library: &Library, to: &mut PartWriter<'_>) -> Res
         match frame {
             Frame::Code(suspended) => {
                 let Some(CodeFrame { closure, body, pc, base }) = suspended.frame() else {
-                    return Err(Pinned::NotWaiting);
+                    return Err(SnapshotError::NotWaiting);
                 };
                 to.byte(0)?;
                 to.value(&Value::Closure(closure))?;
@@ -131,11 +131,11 @@ fn write_stack(fiber: &Fiber, library: &Library, to: &mut PartWriter<'_>) -> Res
     fiber.walks.iter().try_for_each(|walk| write_native(&walk.call, library, to))
 }
 
-fn write_native(call: &NativeCall, library: &Library, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+fn write_native(call: &NativeCall, library: &Library, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
     let kind = call.frame.kind();
     let kinds = library.parts.frames;
     let Ok(number) = kinds.binary_search_by(|row| row.name.cmp(kind)) else {
-        return Err(Pinned::Frame(kind));
+        return Err(SnapshotError::Frame(kind));
     };
     to.uint(number as u64)?;
     to.begin_frame(kind);

@@ -32,12 +32,12 @@ pub use part_reader::PartReader;
 pub use part_writer::PartWriter;
 pub use portable::Portable;
 pub(crate) use portable::{described, portable};
-pub use read::{RestoreSetup, Restored};
+pub use read::{RestoreSetup, RestoredMachine};
 pub use write::{Snapshot, SnapshotSetup};
 
 use super::{Library, fingerprint};
 use crate::error::Error;
-use crate::graph::{Unread, Unwritten};
+use crate::graph::{DecodeError, EncodeError};
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -55,7 +55,7 @@ pub type CodeDigest = [u8; 16];
 
 /// Why a run cannot leave its process.
 #[derive(Clone, Debug)]
-pub enum Pinned {
+pub enum SnapshotError {
     /// Something of it runs still, has not been taken by the host, or is over.
     NotWaiting,
     /// The text of one of its programs was not kept at compilation.
@@ -70,28 +70,28 @@ pub enum Pinned {
     Refused(Error),
 }
 
-impl fmt::Display for Pinned {
+impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pinned::NotWaiting => f.write_str("the program does not wait"),
-            Pinned::NoText => f.write_str("the text of a program is not kept"),
-            Pinned::Frame(kind) => write!(f, "`{kind}` cannot be written in the middle of its work"),
-            Pinned::TooLarge(what) => write!(f, "the program holds more {what} than a snapshot may"),
-            Pinned::Memory => {
+            SnapshotError::NotWaiting => f.write_str("the program does not wait"),
+            SnapshotError::NoText => f.write_str("the text of a program is not kept"),
+            SnapshotError::Frame(kind) => write!(f, "`{kind}` cannot be written in the middle of its work"),
+            SnapshotError::TooLarge(what) => write!(f, "the program holds more {what} than a snapshot may"),
+            SnapshotError::Memory => {
                 f.write_str("the program would take more memory than it may once it is read again")
             }
-            Pinned::Refused(error) => f.write_str(error.message()),
+            SnapshotError::Refused(error) => f.write_str(error.message()),
         }
     }
 }
 
-impl std::error::Error for Pinned {}
+impl std::error::Error for SnapshotError {}
 
-impl From<Unwritten> for Pinned {
-    fn from(unwritten: Unwritten) -> Pinned {
+impl From<EncodeError> for SnapshotError {
+    fn from(unwritten: EncodeError) -> SnapshotError {
         match unwritten {
-            Unwritten::TooLarge(what) => Pinned::TooLarge(what),
-            Unwritten::Refused(error) => Pinned::Refused(error),
+            EncodeError::TooLarge(what) => SnapshotError::TooLarge(what),
+            EncodeError::Refused(error) => SnapshotError::Refused(error),
         }
     }
 }
@@ -121,11 +121,11 @@ impl fmt::Display for Damage {
 
 impl std::error::Error for Damage {}
 
-impl From<Unread> for Damage {
-    fn from(unread: Unread) -> Damage {
+impl From<DecodeError> for Damage {
+    fn from(unread: DecodeError) -> Damage {
         match unread {
-            Unread::Invalid(part) => Damage::Invalid(part),
-            Unread::Refused(error) => Damage::Refused(error),
+            DecodeError::Invalid(part) => Damage::Invalid(part),
+            DecodeError::Refused(error) => Damage::Refused(error),
         }
     }
 }

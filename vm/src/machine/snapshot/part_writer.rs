@@ -1,9 +1,9 @@
 //! The writer for the parts of a machine.
 
-use super::Pinned;
+use super::SnapshotError;
 use crate::code::{DefInfo, Program};
 use crate::error::Error;
-use crate::graph::{Bounds, Encoded, Encoder, GraphRef, WireWriter};
+use crate::graph::{Bounds, EncodedGraph, Encoder, GraphRef, WireWriter};
 use crate::value::Value;
 use std::rc::Rc;
 
@@ -32,63 +32,63 @@ impl<'b> PartWriter<'b> {
     }
 
     /// The answer of a frame that is in the middle of work which it cannot write.
-    pub(crate) fn unwritable(&self) -> Pinned {
-        Pinned::Frame(self.frame)
+    pub(crate) fn unwritable(&self) -> SnapshotError {
+        SnapshotError::Frame(self.frame)
     }
 
     /// One byte.
-    pub(crate) fn byte(&mut self, byte: u8) -> Result<(), Pinned> {
+    pub(crate) fn byte(&mut self, byte: u8) -> Result<(), SnapshotError> {
         self.out.byte(byte);
         Ok(())
     }
 
     /// A number.
-    pub(crate) fn uint(&mut self, n: u64) -> Result<(), Pinned> {
+    pub(crate) fn uint(&mut self, n: u64) -> Result<(), SnapshotError> {
         self.out.unsigned(n);
         Ok(())
     }
 
     /// A number with sign.
-    pub(crate) fn int(&mut self, n: i64) -> Result<(), Pinned> {
+    pub(crate) fn int(&mut self, n: i64) -> Result<(), SnapshotError> {
         self.out.signed(n);
         Ok(())
     }
 
     /// A text.
-    pub(crate) fn text(&mut self, text: &str) -> Result<(), Pinned> {
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), SnapshotError> {
         if text.len() > self.bounds.bytes.saturating_sub(self.bytes()) {
-            return Err(Pinned::TooLarge("bytes"));
+            return Err(SnapshotError::TooLarge("bytes"));
         }
         self.out.text(text);
         Ok(())
     }
 
     /// A value.
-    pub(crate) fn value(&mut self, value: &Value) -> Result<(), Pinned> {
+    pub(crate) fn value(&mut self, value: &Value) -> Result<(), SnapshotError> {
         let place = self.graph.value(value)?;
         self.out.place(place);
         Ok(())
     }
 
     /// An error.
-    pub(crate) fn error(&mut self, error: &Error) -> Result<(), Pinned> {
+    pub(crate) fn error(&mut self, error: &Error) -> Result<(), SnapshotError> {
         let place = self.graph.error(error)?;
         self.out.place(place);
         Ok(())
     }
 
     /// Writes a value into the graph only.
-    pub(super) fn place_of(&mut self, value: &Value) -> Result<GraphRef, Pinned> {
+    pub(super) fn place_of(&mut self, value: &Value) -> Result<GraphRef, SnapshotError> {
         Ok(self.graph.value(value)?)
     }
 
     /// Writes the documentation of a definition into the graph only.
-    pub(super) fn place_of_info(&mut self, info: &Rc<DefInfo>) -> Result<GraphRef, Pinned> {
+    pub(super) fn place_of_info(&mut self, info: &Rc<DefInfo>) -> Result<GraphRef, SnapshotError> {
         Ok(self.graph.info(info)?)
     }
 
     /// Makes `program` one of those whose text is written.
-    pub(super) fn program(&mut self, program: &Rc<Program>) -> Result<(), Pinned> {
+    pub(super) fn program(&mut self, program: &Rc<Program>) -> Result<(), SnapshotError> {
         self.graph.program_with_constants(program)?;
         Ok(())
     }
@@ -114,7 +114,7 @@ impl<'b> PartWriter<'b> {
     }
 
     /// The graph.
-    pub(super) fn finish(self) -> Encoded {
+    pub(super) fn finish(self) -> EncodedGraph {
         self.graph.finish()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::part_reader::PartReader;
 use super::part_writer::PartWriter;
-use super::{Damage, Pinned};
+use super::{Damage, SnapshotError};
 use crate::error::Error;
 use crate::machine::frame::Args;
 use crate::meter;
@@ -21,7 +21,7 @@ pub trait Portable: Sized {
     ///
     /// # Errors
     /// If it cannot be written, or has become too large.
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned>;
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError>;
 
     /// Reads the output of [`write`](Portable::write), which is untrusted: the result is as sound as one that a program can
     /// make.
@@ -52,7 +52,7 @@ macro_rules! portable {
                 out.push('}');
             }
 
-            fn write(&self, to: &mut $crate::machine::PartWriter<'_>) -> Result<(), $crate::machine::Pinned> {
+            fn write(&self, to: &mut $crate::machine::PartWriter<'_>) -> Result<(), $crate::machine::SnapshotError> {
                 $($crate::machine::Portable::write(&self.$field, to)?;)*
                 let _ = to;
                 Ok(())
@@ -78,7 +78,7 @@ macro_rules! portable {
                 out.push(')');
             }
 
-            fn write(&self, to: &mut $crate::machine::PartWriter<'_>) -> Result<(), $crate::machine::Pinned> {
+            fn write(&self, to: &mut $crate::machine::PartWriter<'_>) -> Result<(), $crate::machine::SnapshotError> {
                 let $name($($item),*) = self;
                 $($crate::machine::Portable::write($item, to)?;)*
                 Ok(())
@@ -112,7 +112,7 @@ macro_rules! portable {
                 out.push('>');
             }
 
-            fn write(&self, to: &mut $crate::machine::PartWriter<'_>) -> Result<(), $crate::machine::Pinned> {
+            fn write(&self, to: &mut $crate::machine::PartWriter<'_>) -> Result<(), $crate::machine::SnapshotError> {
                 match self {
                     $($name::$variant $(($($item),*))? $({$($field),*})? => {
                         to.byte($tag)?;
@@ -147,7 +147,7 @@ impl Portable for Value {
         out.push_str("value,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.value(self)
     }
 
@@ -164,7 +164,7 @@ macro_rules! kind_of_value {
                 out.push_str(concat!(stringify!($variant), ","));
             }
 
-            fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+            fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
                 to.value(&Value::$variant(self.clone()))
             }
 
@@ -192,7 +192,7 @@ impl Portable for bool {
         out.push_str("bool,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.byte(u8::from(*self))
     }
 
@@ -213,7 +213,7 @@ macro_rules! numbers {
                 out.push_str(concat!(stringify!($kind), ","));
             }
 
-            fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+            fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
                 to.uint(*self as u64)
             }
 
@@ -231,7 +231,7 @@ impl Portable for i64 {
         out.push_str("i64,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.int(*self)
     }
 
@@ -245,7 +245,7 @@ impl Portable for String {
         out.push_str("text,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.text(self)
     }
 
@@ -259,7 +259,7 @@ impl Portable for Rc<str> {
         out.push_str("text,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.text(self)
     }
 
@@ -271,7 +271,7 @@ impl Portable for Rc<str> {
 impl Portable for () {
     fn layout(_: &mut String) {}
 
-    fn write(&self, _: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, _: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         Ok(())
     }
 
@@ -286,7 +286,7 @@ impl<A: Portable, B: Portable> Portable for (A, B) {
         B::layout(out);
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         self.0.write(to)?;
         self.1.write(to)
     }
@@ -301,7 +301,7 @@ impl<T: Portable> Portable for Box<T> {
         T::layout(out);
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         (**self).write(to)
     }
 
@@ -316,7 +316,7 @@ impl<T: Portable> Portable for Option<T> {
         T::layout(out);
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         match self {
             None => to.byte(0),
             Some(there) => {
@@ -336,7 +336,7 @@ impl<T: Portable> Portable for Option<T> {
 }
 
 /// Writes a sequence with its length before it.
-fn write_all<T: Portable>(items: &[T], to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+fn write_all<T: Portable>(items: &[T], to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
     to.uint(items.len() as u64)?;
     items.iter().try_for_each(|item| item.write(to))
 }
@@ -358,7 +358,7 @@ impl<T: Portable> Portable for Vec<T> {
         T::layout(out);
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         write_all(self, to)
     }
 
@@ -372,7 +372,7 @@ impl Portable for Args {
         out.push_str("*value,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         write_all(self, to)
     }
 
@@ -387,7 +387,7 @@ impl Portable for Cursor {
         out.push_str("cursor,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         let (collection, taken) = match self {
             Cursor::Vector(iter) => {
                 let (vector, taken) = iter.taken();
@@ -429,7 +429,7 @@ macro_rules! iterators {
                 Cursor::layout(out);
             }
 
-            fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+            fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
                 Cursor::$variant(self.clone()).write(to)
             }
 
@@ -455,7 +455,7 @@ impl Portable for Error {
         out.push_str("error,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.error(self)
     }
 
@@ -470,7 +470,7 @@ impl<T: Portable> Portable for Result<T, Error> {
         Error::layout(out);
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         match self {
             Ok(value) => {
                 to.byte(0)?;
@@ -497,7 +497,7 @@ impl Portable for meter::MemoryCharge {
         out.push_str("held,");
     }
 
-    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         to.uint(self.bytes() as u64)
     }
 

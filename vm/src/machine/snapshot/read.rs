@@ -10,7 +10,7 @@ use crate::machine::env::Env;
 use crate::machine::fiber::Overlay;
 use crate::machine::{Binding, Library, Limits, MAX_REQUEST_BYTES, Machine, Namespace, Restoring};
 use crate::meter::{self, Account, Deadline, MemoryCharge, Reservation};
-use crate::value::{Layouts, Missed, PaidPatterns, ReplyWatch, replace_missed};
+use crate::value::{Layouts, MissedKeys, PaidPatterns, ReplyWatch, replace_missed};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -49,7 +49,7 @@ pub struct RestoreSetup<'a> {
 }
 
 /// A machine that was read.
-pub struct Restored {
+pub struct RestoredMachine {
     /// The machine. It waits for the calls of [`waiting_calls`](Machine::waiting_calls).
     pub machine: Machine,
     /// The watches over the reading of failed results, in the order of [`Snapshot::watches`](super::Snapshot::watches).
@@ -76,7 +76,7 @@ impl Machine {
     ///
     /// # Errors
     /// The bytes are none of this build's, or there is no room.
-    pub fn restore(bytes: &[u8], setup: RestoreSetup<'_>) -> Result<Restored, Damage> {
+    pub fn restore(bytes: &[u8], setup: RestoreSetup<'_>) -> Result<RestoredMachine, Damage> {
         if bytes.len() > setup.bounds.bytes {
             return Err(Damage::Invalid("size"));
         }
@@ -114,7 +114,7 @@ impl Machine {
             }
         };
         // Which keys there were is not known any more: those of the maps that are left do not tell.
-        replace_missed(Missed::default());
+        replace_missed(MissedKeys::default());
         let mut back = back?;
         let granted = i64::try_from(back.granted_bytes).unwrap_or(i64::MAX);
         account.live -= granted;
@@ -127,7 +127,7 @@ impl Machine {
         }
         account.granted = kept;
         let host = std::mem::take(&mut back.host);
-        Ok(Restored {
+        Ok(RestoredMachine {
             watches: std::mem::take(&mut back.watches),
             granted_bytes: back.granted_bytes,
             host,
@@ -151,7 +151,7 @@ impl Machine {
                 steps_used: back.steps_used,
                 ended: None,
                 returned: false,
-                missed: Missed::restored(back.missed_keys),
+                missed: MissedKeys::restored(back.missed_keys),
                 output: Default::default(),
             },
         })

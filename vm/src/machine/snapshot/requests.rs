@@ -6,7 +6,7 @@ use super::Damage;
 use crate::graph::{WireReader, WireWriter};
 use crate::json;
 use crate::machine::{
-    BadArguments, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS, ToolArguments, UpstreamCall,
+    ArgumentsError, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS, ToolArguments, UpstreamCall,
 };
 use crate::value::Value;
 
@@ -71,9 +71,9 @@ impl HostRequest {
                 let (server, tool) = (read_name(from)?, read_name(from)?);
                 let arguments = match from.byte()? {
                     0 => Ok(read_arguments(from)?),
-                    1 => Err(BadArguments::NotAMap(from.text()?.to_owned())),
-                    2 => Err(BadArguments::NotEncodable(from.text()?.to_owned())),
-                    3 => Err(BadArguments::TooLong { bytes: size(from)?, most: size(from)? }),
+                    1 => Err(ArgumentsError::NotAMap(from.text()?.to_owned())),
+                    2 => Err(ArgumentsError::NotEncodable(from.text()?.to_owned())),
+                    3 => Err(ArgumentsError::TooLong { bytes: size(from)?, most: size(from)? }),
                     _ => return Err(DAMAGE),
                 };
                 let by_pages = from.flag()?;
@@ -139,15 +139,15 @@ impl UpstreamCall {
                     to.count(range.end);
                 }
             }
-            Err(BadArguments::NotAMap(shown)) => {
+            Err(ArgumentsError::NotAMap(shown)) => {
                 to.byte(1);
                 to.text(shown);
             }
-            Err(BadArguments::NotEncodable(why)) => {
+            Err(ArgumentsError::NotEncodable(why)) => {
                 to.byte(2);
                 to.text(why);
             }
-            Err(BadArguments::TooLong { bytes, most }) => {
+            Err(ArgumentsError::TooLong { bytes, most }) => {
                 to.byte(3);
                 to.count(*bytes);
                 to.count(*most);
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     fn requests() -> Vec<HostRequest> {
-        let upstream = |server, tool, arguments: Result<ToolArguments, BadArguments>| {
+        let upstream = |server, tool, arguments: Result<ToolArguments, ArgumentsError>| {
             let by_pages = arguments.is_ok();
             HostRequest::Upstream(UpstreamCall { server, tool, arguments, by_pages })
         };
@@ -217,16 +217,20 @@ mod tests {
         vec![
             HostRequest::Tool { name: "echo".to_owned(), arguments: b"{}".to_vec() },
             upstream(Ok("s".to_owned()), Ok("t".to_owned()), Ok(arguments)),
-            upstream(Err("nil".to_owned()), Err("5".to_owned()), Err(BadArguments::NotAMap("[]".to_owned()))),
             upstream(
-                Ok("s".to_owned()),
-                Ok("t".to_owned()),
-                Err(BadArguments::NotEncodable("a function".to_owned())),
+                Err("nil".to_owned()),
+                Err("5".to_owned()),
+                Err(ArgumentsError::NotAMap("[]".to_owned())),
             ),
             upstream(
                 Ok("s".to_owned()),
                 Ok("t".to_owned()),
-                Err(BadArguments::TooLong { bytes: 5_000_000, most: 4 << 20 }),
+                Err(ArgumentsError::NotEncodable("a function".to_owned())),
+            ),
+            upstream(
+                Ok("s".to_owned()),
+                Ok("t".to_owned()),
+                Err(ArgumentsError::TooLong { bytes: 5_000_000, most: 4 << 20 }),
             ),
             HostRequest::Discovery {
                 form: "doc",

@@ -1,10 +1,10 @@
 //! A waiting machine as bytes.
 
 use super::fibers::write_fibers;
-use super::{CodeDigest, MAGIC, MOST_PROGRAMS, PartWriter, Pinned, Portable, VERSION, WORK, build};
+use super::{CodeDigest, MAGIC, MOST_PROGRAMS, PartWriter, Portable, SnapshotError, VERSION, WORK, build};
 use crate::code::{Op, Program};
 use crate::error::Result as Outcome;
-use crate::graph::{self, Bounds, Encoded, GraphRef, WireWriter};
+use crate::graph::{self, Bounds, EncodedGraph, GraphRef, WireWriter};
 use crate::machine::fiber::Fiber;
 use crate::machine::{Binding, Library, Machine, Namespace, ROOT, Restoring};
 use crate::meter::{self, Account};
@@ -44,9 +44,9 @@ impl Machine {
     ///
     /// # Errors
     /// Why the run cannot leave this process.
-    pub fn snapshot(&self, setup: &SnapshotSetup<'_>) -> Result<Snapshot, Pinned> {
+    pub fn snapshot(&self, setup: &SnapshotSetup<'_>) -> Result<Snapshot, SnapshotError> {
         if !self.is_quiescent() {
-            return Err(Pinned::NotWaiting);
+            return Err(SnapshotError::NotWaiting);
         }
         let mut account = Account::reserving(u64::MAX);
         let snapshot = {
@@ -76,8 +76,8 @@ impl Machine {
             && self.fibers.iter().flatten().all(|fiber| waits(fiber))
     }
 
-    fn write(&self, setup: &SnapshotSetup<'_>) -> Result<Snapshot, Pinned> {
-        let Some(own) = &self.program else { return Err(Pinned::NotWaiting) };
+    fn write(&self, setup: &SnapshotSetup<'_>) -> Result<Snapshot, SnapshotError> {
+        let Some(own) = &self.program else { return Err(SnapshotError::NotWaiting) };
         let mut to = PartWriter::new(&setup.bounds);
         to.program(own)?;
         let env = &self.env;
@@ -130,7 +130,7 @@ impl Machine {
 
         let encoded = to.finish();
         if encoded.programs.len() > MOST_PROGRAMS {
-            return Err(Pinned::TooLarge("programs"));
+            return Err(SnapshotError::TooLarge("programs"));
         }
         let mut out = WireWriter::new();
         out.raw(MAGIC);
@@ -153,7 +153,7 @@ impl Machine {
         out.bytes(&machine.into_bytes());
         out.bytes(setup.host);
         if out.len() > setup.bounds.bytes {
-            return Err(Pinned::TooLarge("bytes"));
+            return Err(SnapshotError::TooLarge("bytes"));
         }
         self.check_memory_of(&encoded, granted, setup.bounds)?;
         Ok(Snapshot { bytes: out.into_bytes(), watches: encoded.watches })
@@ -161,7 +161,12 @@ impl Machine {
 
     /// Refuses a snapshot that would take more memory than the program may. Only versions of one collection that have nodes in
     /// common take more than before, and only large ones can come near the limit: so most need no check.
-    fn check_memory_of(&self, encoded: &Encoded, granted: u32, bounds: Bounds) -> Result<(), Pinned> {
+    fn check_memory_of(
+        &self,
+        encoded: &EncodedGraph,
+        granted: u32,
+        bounds: Bounds,
+    ) -> Result<(), SnapshotError> {
         let limit = self.limits.memory_bytes;
         if encoded.table_bytes() as u64 * BYTES_OF_A_BYTE <= limit {
             return Ok(());
@@ -178,13 +183,13 @@ impl Machine {
         let (values, of_granted) =
             graph::decode_marked(&mut graph::WireReader::new(&bytes), bounds, &origins, granted).map_err(
                 |unread| match unread {
-                    graph::Unread::Invalid(_) => Pinned::Memory,
-                    graph::Unread::Refused(error) => Pinned::Refused(error),
+                    graph::DecodeError::Invalid(_) => SnapshotError::Memory,
+                    graph::DecodeError::Refused(error) => SnapshotError::Refused(error),
                 },
             )?;
         let live = meter::live() - before - of_granted - values.table_bytes() as i64 + stacks;
         drop(values);
-        if live > i64::try_from(limit).unwrap_or(i64::MAX) { Err(Pinned::Memory) } else { Ok(()) }
+        if live > i64::try_from(limit).unwrap_or(i64::MAX) { Err(SnapshotError::Memory) } else { Ok(()) }
     }
 }
 
@@ -193,15 +198,15 @@ fn write_sources(
     programs: &[Rc<Program>],
     setup: &SnapshotSetup<'_>,
     out: &mut WireWriter,
-) -> Result<(), Pinned> {
+) -> Result<(), SnapshotError> {
     out.count(programs.len());
     for (number, program) in programs.iter().enumerate() {
         let left_out = number == 0 && setup.text_comes_with_request;
         out.byte(u8::from(left_out));
         if !left_out {
-            out.text(program.text.as_deref().ok_or(Pinned::NoText)?);
+            out.text(program.text.as_deref().ok_or(SnapshotError::NoText)?);
         }
-        out.raw(&program.digest(setup.digest).map_err(Pinned::Refused)?);
+        out.raw(&program.digest(setup.digest).map_err(SnapshotError::Refused)?);
     }
     Ok(())
 }
@@ -219,7 +224,7 @@ fn write_watches(watches: &[Rc<ReplyWatch>], out: &mut WireWriter) {
 }
 
 /// The patterns that the program has paid for: it never pays twice.
-fn write_paid(account: &Account, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+fn write_paid(account: &Account, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
     let mut paid = paid_patterns(account);
     paid.sort_unstable();
     paid.len().write(to)?;
@@ -269,14 +274,14 @@ impl<'m> SnapshotNames<'m> {
         }
     }
 
-    fn place(binding: &Binding, to: &mut PartWriter<'_>) -> Result<BindingPlaces, Pinned> {
+    fn place(binding: &Binding, to: &mut PartWriter<'_>) -> Result<BindingPlaces, SnapshotError> {
         let value = to.place_of(&binding.value)?;
         let info = binding.info.as_ref().map(|info| to.place_of_info(info)).transpose()?;
         Ok((value, info))
     }
 
     /// Lists a name, and writes its binding, unless the program has made it.
-    fn list(&mut self, slot: u32, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn list(&mut self, slot: u32, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         if self.listed.contains_key(&slot) || self.former.contains_key(&slot) {
             return Ok(());
         }
@@ -289,7 +294,7 @@ impl<'m> SnapshotNames<'m> {
     }
 
     /// Lists the names that hide a builtin: instructions that stand for one ask for them by name.
-    fn list_shadowing(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn list_shadowing(&mut self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         if !self.namespace.shadows_builtins() {
             return Ok(());
         }
@@ -298,7 +303,7 @@ impl<'m> SnapshotNames<'m> {
     }
 
     /// Lists the names mentioned by the programs known so far, which may add more programs.
-    fn list_mentioned(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn list_mentioned(&mut self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         while let Some(program) = to.programs().get(self.programs).cloned() {
             self.programs += 1;
             for name in &program.globals {
@@ -322,7 +327,7 @@ impl<'m> SnapshotNames<'m> {
     }
 
     /// Writes the bindings of names before the program defined them.
-    fn write_former(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write_former(&mut self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         for (slot, binding) in &self.former {
             let places = binding.map(|binding| SnapshotNames::place(binding, to)).transpose()?;
             self.former_places.insert(*slot, places);
@@ -331,7 +336,7 @@ impl<'m> SnapshotNames<'m> {
     }
 
     /// Writes the program's definitions.
-    fn write_own(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    fn write_own(&mut self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
         let slots: Vec<u32> = self.former.keys().copied().collect();
         for slot in slots {
             let binding = self.namespace.binding(slot);

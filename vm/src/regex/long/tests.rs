@@ -2,7 +2,7 @@ use super::super::bounds::{Bounds, FirstMatch, TextWalk};
 use super::super::linear::{Groups, Linear, SearchResult, Variant};
 use super::super::parser::parse;
 use super::follow_all;
-use crate::meter::{self, Account, Pauses, Resumed, pausing};
+use crate::meter::{self, Account, PauseAnswer, Pauses, pausing};
 use crate::value::Regex;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -236,7 +236,7 @@ fn places_to_give_way(work: impl FnOnce()) -> u32 {
         false
     }
     ASKED.set(0);
-    pausing(Pauses { is_due: asked, pause: || Resumed::GoOn }, work);
+    pausing(Pauses { is_due: asked, pause: || PauseAnswer::GoOn }, work);
     ASKED.get()
 }
 

@@ -71,12 +71,12 @@ impl<T> Drop for AllocationFacts<T> {
 /// The first difference ends a comparison, so all pairs before it are equal, or are still being compared. Pairs of the second
 /// kind may join a class too: a collection is never inside itself, so that no pair inside can be taken for equal by them alone.
 #[derive(Default)]
-pub(super) struct Paired {
+pub(super) struct PairedCollections {
     /// Each collection with another one of its class, nearer to the one that stands for all.
     toward: AllocationFacts<usize>,
 }
 
-impl Paired {
+impl PairedCollections {
     /// Whether these two are of one class already; they are from now on.
     pub(super) fn again(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.representative(a), self.representative(b));

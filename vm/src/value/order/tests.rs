@@ -513,7 +513,7 @@ proptest! {
 
 /// Asks how often `work` could have been interrupted.
 fn places_to_give_way<R>(work: impl FnOnce() -> R) -> (R, u32) {
-    use crate::meter::{Pauses, Resumed, pausing};
+    use crate::meter::{PauseAnswer, Pauses, pausing};
     use std::cell::Cell;
     thread_local! {
         static ASKED: Cell<u32> = const { Cell::new(0) };
@@ -523,7 +523,7 @@ fn places_to_give_way<R>(work: impl FnOnce() -> R) -> (R, u32) {
         false
     }
     ASKED.set(0);
-    let done = pausing(Pauses { is_due: asked, pause: || Resumed::GoOn }, work);
+    let done = pausing(Pauses { is_due: asked, pause: || PauseAnswer::GoOn }, work);
     (done, ASKED.get())
 }
 

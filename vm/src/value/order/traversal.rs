@@ -1,6 +1,6 @@
 //! The comparison of nested values, with a stack on the heap.
 
-use super::memory::{LONG, Paired, Stack, identity};
+use super::memory::{LONG, PairedCollections, Stack, identity};
 use super::{Rank, compare_strings, compare_text, functions, numbers, rank};
 use crate::meter;
 use crate::value::{Combinator, MapIter, SetIter, Temporal, Value, VectorIter, Zone};
@@ -53,8 +53,8 @@ enum PairLevel {
 /// The pairs that a long comparison has met, for each of the two ways in which an integer may meet an equal float.
 #[derive(Default)]
 struct Met {
-    loose: Paired,
-    strict: Paired,
+    loose: PairedCollections,
+    strict: PairedCollections,
 }
 
 impl Met {

@@ -1,7 +1,7 @@
 //! Building from entries in any order.
 
 use super::tree::Tree;
-use super::{EntryValue, Ordered, Repr, SMALL_MAX, Shape};
+use super::{EntryValue, OrderedEntries, Repr, SMALL_MAX, Shape};
 use crate::meter;
 use crate::value::Value;
 use crate::value::order::{is_dear, key_compare, sort_by_key};
@@ -13,31 +13,31 @@ const PIECE: usize = 1 << 10;
 /// Entries that count as one unit of work when they are looked at.
 const ENTRIES_PER_UNIT: usize = 8;
 
-impl<V: EntryValue> Ordered<V> {
+impl<V: EntryValue> OrderedEntries<V> {
     /// Entries in ascending order of their keys, which are all different.
-    pub(super) fn from_sorted(entries: Vec<(Value, V)>) -> Ordered<V> {
+    pub(super) fn from_sorted(entries: Vec<(Value, V)>) -> OrderedEntries<V> {
         if entries.len() <= SMALL_MAX {
             let (keys, payloads) = entries.into_iter().unzip();
-            return Ordered::from_shape(Shape::new(keys), payloads);
+            return OrderedEntries::from_shape(Shape::new(keys), payloads);
         }
-        Ordered(Rc::new(Repr::tree(Tree::from_sorted(entries))))
+        OrderedEntries(Rc::new(Repr::tree(Tree::from_sorted(entries))))
     }
 
     /// A tree of these entries, however few they are, in ascending order of their keys, which are all different.
     ///
     /// # Panics
     /// If there are none.
-    pub(in crate::value) fn tree(entries: Vec<(Value, V)>) -> Ordered<V> {
+    pub(in crate::value) fn tree(entries: Vec<(Value, V)>) -> OrderedEntries<V> {
         assert!(!entries.is_empty(), "a tree has an entry");
         debug_assert!(
             entries.iter().any(|(key, _)| is_dear(key)) || is_ascending(&entries),
             "the keys of a tree ascend and are all different"
         );
-        Ordered(Rc::new(Repr::tree(Tree::from_sorted(entries))))
+        OrderedEntries(Rc::new(Repr::tree(Tree::from_sorted(entries))))
     }
 
     /// Entries in any order; of identical keys the first one stays, with the last payload.
-    pub(in crate::value) fn from_entries(mut entries: Vec<(Value, V)>) -> Ordered<V> {
+    pub(in crate::value) fn from_entries(mut entries: Vec<(Value, V)>) -> OrderedEntries<V> {
         if !is_ascending(&entries) {
             if entries.len() > SMALL_MAX {
                 meter::work(entries.len() as u64);
@@ -56,7 +56,7 @@ impl<V: EntryValue> Ordered<V> {
                 same
             });
         }
-        Ordered::from_sorted(entries)
+        OrderedEntries::from_sorted(entries)
     }
 }
 

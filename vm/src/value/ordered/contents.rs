@@ -1,7 +1,7 @@
 //! The content of maps and sets, without reading or marking anything.
 
-use super::unread::Unread;
-use super::{EntryValue, Ordered, Repr, Shape};
+use super::unread::UnreadPayloads;
+use super::{EntryValue, OrderedEntries, Repr, Shape};
 use crate::value::{ReplyWatch, Value};
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub(crate) enum RowField {
     Text(Value),
 }
 
-impl<V: EntryValue> Ordered<V> {
+impl<V: EntryValue> OrderedEntries<V> {
     /// Its content.
     pub(in crate::value) fn contents(&self) -> Contents<'_, V> {
         match &*self.0 {

@@ -1,14 +1,14 @@
 //! Iteration in key order, from both ends.
 
 use super::node::Leaf;
-use super::unread::Unread;
-use super::{EntryValue, Ordered, Repr};
+use super::unread::UnreadPayloads;
+use super::{EntryValue, OrderedEntries, Repr};
 use crate::value::Value;
 use std::rc::Rc;
 
 /// Iterates borrowed entries.
 pub(in crate::value) struct Iter<'a, V: EntryValue> {
-    ordered: &'a Ordered<V>,
+    ordered: &'a OrderedEntries<V>,
     next: usize,
     end: usize,
     /// The leaf that `next` is in, if any, and the index of its first entry.
@@ -19,7 +19,7 @@ pub(in crate::value) struct Iter<'a, V: EntryValue> {
 
 impl<'a, V: EntryValue> Iter<'a, V> {
     #[inline]
-    pub(super) fn new(ordered: &'a Ordered<V>) -> Iter<'a, V> {
+    pub(super) fn new(ordered: &'a OrderedEntries<V>) -> Iter<'a, V> {
         Iter { ordered, next: 0, end: ordered.len(), front: None, back: None }
     }
 }
@@ -27,7 +27,7 @@ impl<'a, V: EntryValue> Iter<'a, V> {
 /// The entry at `index`, which exists, with the help of the leaf that was read last.
 #[inline]
 fn entry<'a, V: EntryValue>(
-    ordered: &'a Ordered<V>,
+    ordered: &'a OrderedEntries<V>,
     cached: &mut Option<(&'a Leaf<V>, usize)>,
     index: usize,
 ) -> (&'a Value, &'a V) {
@@ -84,7 +84,7 @@ impl<V: EntryValue> ExactSizeIterator for Iter<'_, V> {}
 /// Iterates cloned entries of its map or set.
 #[derive(Clone)]
 pub(in crate::value) struct OwnedEntries<V: EntryValue> {
-    ordered: Ordered<V>,
+    ordered: OrderedEntries<V>,
     next: usize,
     end: usize,
     /// The leaf that `next` is in, if any, and the index of its first entry.
@@ -93,13 +93,13 @@ pub(in crate::value) struct OwnedEntries<V: EntryValue> {
 
 impl<V: EntryValue> OwnedEntries<V> {
     #[inline]
-    pub(super) fn new(ordered: Ordered<V>) -> OwnedEntries<V> {
+    pub(super) fn new(ordered: OrderedEntries<V>) -> OwnedEntries<V> {
         let end = ordered.len();
         OwnedEntries { ordered, next: 0, end, leaf: None }
     }
 
     /// The iterated map or set, and how many of its entries have been taken from the front.
-    pub(in crate::value) fn taken(&self) -> (&Ordered<V>, usize) {
+    pub(in crate::value) fn taken(&self) -> (&OrderedEntries<V>, usize) {
         (&self.ordered, self.next)
     }
 

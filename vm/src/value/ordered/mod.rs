@@ -28,7 +28,7 @@ use std::cmp::Ordering;
 use std::convert::Infallible;
 use std::rc::Rc;
 use tree::Tree;
-use unread::{Unread, UnreadRow};
+use unread::{UnreadPayloads, UnreadRow};
 
 /// Most keys without a tree.
 pub(super) const SMALL_MAX: usize = 32;
@@ -36,7 +36,7 @@ pub(super) const SMALL_MAX: usize = 32;
 /// The payload of each key: a value in maps, nothing in sets.
 pub(super) trait EntryValue: Clone + Default {
     /// Payloads that are read when they are asked for.
-    type Unread: Unread<Self>;
+    type Unread: UnreadPayloads<Self>;
 
     /// Drops without native recursion.
     fn discard(self);
@@ -60,7 +60,7 @@ impl EntryValue for () {
 
 /// Keys in ascending order with their payloads: the one machine word of maps and sets.
 #[derive(Clone)]
-pub(super) struct Ordered<V: EntryValue>(Rc<Repr<V>>);
+pub(super) struct OrderedEntries<V: EntryValue>(Rc<Repr<V>>);
 
 enum Repr<V: EntryValue> {
     Small(Small<V>),
@@ -184,37 +184,37 @@ impl<V: EntryValue> Small<V> {
     }
 }
 
-impl<V: EntryValue> Default for Ordered<V> {
-    fn default() -> Ordered<V> {
-        Ordered::from_shape(Shape::new(Vec::new()), Vec::new())
+impl<V: EntryValue> Default for OrderedEntries<V> {
+    fn default() -> OrderedEntries<V> {
+        OrderedEntries::from_shape(Shape::new(Vec::new()), Vec::new())
     }
 }
 
-impl<V: EntryValue> Ordered<V> {
+impl<V: EntryValue> OrderedEntries<V> {
     /// `payloads` for the keys of `shape`, in their order.
     ///
     /// # Panics
     /// If their numbers differ.
-    pub(super) fn from_shape(shape: Rc<Shape>, payloads: Vec<V>) -> Ordered<V> {
+    pub(super) fn from_shape(shape: Rc<Shape>, payloads: Vec<V>) -> OrderedEntries<V> {
         assert_eq!(shape.len(), payloads.len(), "a payload for each key");
-        Ordered(Rc::new(Repr::small(shape, payloads)))
+        OrderedEntries(Rc::new(Repr::small(shape, payloads)))
     }
 
     /// The row of a reply whose first member begins at `at`, and its values at `places` after that; `owed` are the bytes that
     /// its strings will take, at least.
-    pub(super) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Ordered<V>
+    pub(super) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> OrderedEntries<V>
     where
         V: EntryValue<Unread = UnreadRow>,
     {
         meter::charge_memory(Repr::<V>::BYTES);
-        Ordered(Rc::new(Repr::Unread(UnreadRow::new(rows, at, places, owed))))
+        OrderedEntries(Rc::new(Repr::Unread(UnreadRow::new(rows, at, places, owed))))
     }
 
     /// The same keys and payloads, whose reading `watch` learns of.
-    pub(super) fn watched(self, watch: Rc<ReplyWatch>) -> Ordered<V> {
+    pub(super) fn watched(self, watch: Rc<ReplyWatch>) -> OrderedEntries<V> {
         let Repr::Small(small) = &*self.0 else { return self };
         let small = Small { shape: small.shape.clone(), payloads: small.payloads.clone() };
-        Ordered(Rc::new(Repr::watched(small, watch)))
+        OrderedEntries(Rc::new(Repr::watched(small, watch)))
     }
 
     /// Reads all fields before a walk.
@@ -275,7 +275,7 @@ impl<V: EntryValue> Ordered<V> {
     }
 
     #[inline]
-    pub(super) fn same_allocation(&self, other: &Ordered<V>) -> bool {
+    pub(super) fn same_allocation(&self, other: &OrderedEntries<V>) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
@@ -395,7 +395,7 @@ impl<V: EntryValue> Ordered<V> {
                         // No failed result is as large as that.
                         let mut entries: Vec<(Value, V)> = self.held().collect();
                         entries.push((key, payload));
-                        *self = Ordered::from_entries(entries);
+                        *self = OrderedEntries::from_entries(entries);
                     }
                 }
             }
@@ -404,7 +404,7 @@ impl<V: EntryValue> Ordered<V> {
     }
 
     /// A copy of a small one that has this key at `index` besides, made in one go.
-    fn with_inserted(&self, index: usize, key: Value, payload: V) -> Ordered<V> {
+    fn with_inserted(&self, index: usize, key: Value, payload: V) -> OrderedEntries<V> {
         let Repr::Small(small) = &*self.0 else { unreachable!("it is small") };
         let mut payloads = Vec::with_capacity(small.payloads.len() + 1);
         payloads.extend_from_slice(&small.payloads[..index]);
@@ -412,7 +412,7 @@ impl<V: EntryValue> Ordered<V> {
         payloads.extend_from_slice(&small.payloads[index..]);
         let mut shape = small.shape.clone();
         Shape::insert(&mut shape, index, key);
-        Ordered(Rc::new(Repr::small(shape, payloads)))
+        OrderedEntries(Rc::new(Repr::small(shape, payloads)))
     }
 
     /// Removes exactly this key.
@@ -431,7 +431,7 @@ impl<V: EntryValue> Ordered<V> {
                 let removed = tree.remove(key);
                 // Half the limit, so that a map at the limit does not change its form with every step.
                 if tree.len() <= SMALL_MAX / 2 {
-                    *self = Ordered::from_sorted(self.held().collect());
+                    *self = OrderedEntries::from_sorted(self.held().collect());
                 }
                 removed
             }

@@ -144,7 +144,7 @@ impl Rows {
 }
 
 /// The payloads of a map that may not have been read.
-pub(in crate::value) trait Unread<V> {
+pub(in crate::value) trait UnreadPayloads<V> {
     /// The keys.
     fn shape(&self) -> &Rc<Shape>;
 
@@ -162,7 +162,7 @@ pub(in crate::value) trait Unread<V> {
 }
 
 /// Sets have no payloads to read.
-impl Unread<()> for Infallible {
+impl UnreadPayloads<()> for Infallible {
     fn shape(&self) -> &Rc<Shape> {
         match *self {}
     }
@@ -283,7 +283,7 @@ impl UnreadRow {
 /// The value of a field that its text does not have: there is none, since the text was checked.
 const ABSENT: &Value = &Value::Nil;
 
-impl Unread<Value> for UnreadRow {
+impl UnreadPayloads<Value> for UnreadRow {
     #[inline]
     fn shape(&self) -> &Rc<Shape> {
         &self.shape

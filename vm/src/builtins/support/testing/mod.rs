@@ -5,7 +5,7 @@ mod reader;
 pub(crate) use reader::read;
 
 use crate::builtins::{Native, library};
-use crate::code::{Arity, Function, Op, Parameters, Program, Reserved};
+use crate::code::{Arity, Function, Op, Parameters, Program, ReservedMemory};
 use crate::error::{Position, Result};
 use crate::machine::{Limits, Machine, Outcome, Setup};
 use crate::value::Value;
@@ -97,6 +97,6 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
         text: None,
         code_digest: Default::default(),
         heap_bytes: 0,
-        reserved: Reserved::default(),
+        reserved: ReservedMemory::default(),
     }
 }

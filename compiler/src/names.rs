@@ -29,7 +29,7 @@ pub(crate) struct Names<'s> {
 /// The buffers of a table of names, without the program: reused from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct NameBuffers {
-    entries: Vec<Interned>,
+    entries: Vec<InternedText>,
     /// Names plus one by their hash, with linear probing; zero where there is none. At most half full, and empty or a power
     /// of two long.
     slots: Vec<u32>,
@@ -43,7 +43,7 @@ impl NameBuffers {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Interned {
+struct InternedText {
     /// Distinguishes the name from others of the same length.
     key: TextKey,
     /// Where it stands first.
@@ -112,7 +112,7 @@ fn bytes(source: &str, span: Span) -> &[u8] {
 impl<'s> Names<'s> {
     /// Bytes that the tables hold on to.
     pub(crate) fn bytes(&self) -> usize {
-        self.tables.entries.capacity() * size_of::<Interned>()
+        self.tables.entries.capacity() * size_of::<InternedText>()
             + self.tables.slots.capacity() * size_of::<u32>()
     }
 
@@ -136,7 +136,7 @@ impl<'s> Names<'s> {
         match self.probe(text, key) {
             Ok(name) => name,
             Err(slot) => {
-                self.tables.entries.push(Interned { key, span });
+                self.tables.entries.push(InternedText { key, span });
                 let count = self.tables.entries.len() as u32;
                 self.tables.slots[slot] = count;
                 Name(count - 1)
@@ -169,7 +169,7 @@ impl<'s> Names<'s> {
         let count = (slots.len() * 2).max(SLOTS);
         slots.clear();
         slots.resize(count, 0);
-        for (name, Interned { key, span }) in entries.iter().enumerate() {
+        for (name, InternedText { key, span }) in entries.iter().enumerate() {
             let mut slot = key.hash((span.end - span.start) as usize, self.secrets) & (count - 1);
             while slots[slot] != 0 {
                 slot = (slot + 1) & (count - 1);

@@ -1,7 +1,7 @@
 //! The analyser: one pass over the forms.
 
 use super::analysis::{Analysis, AnalysisBuffers, FreeName};
-use super::loading::Loaded;
+use super::loading::LoadedNames;
 use super::scope::{NameState, Scope};
 use crate::ast::{Ast, LocalId, Node, NodeId, TableRange};
 use crate::error::{CompileError, Reason, Result};
@@ -22,9 +22,9 @@ const STEPS_PER_NODE: u64 = 6;
 /// Nodes beyond those that were expected that are charged at a time.
 const NODES_CHARGED: usize = 256;
 
-/// The value of a [`FormKind::Threaded`].
+/// The value of a [`FormKind::ThreadedValue`].
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Threaded {
+pub(super) enum ThreadedValue {
     /// The first steps of a thread, applied to its start.
     Steps { start: Form, steps: Items, place: ThreadPosition },
     /// The value in a local of the body at a level.
@@ -53,9 +53,9 @@ pub(super) struct Analyzer<'a, 's> {
     pub(super) defined: Vec<Name>,
     pub(super) free: Vec<FreeName>,
     pub(super) tools: Vec<FreeName>,
-    pub(super) threaded: Vec<Threaded>,
+    pub(super) threaded: Vec<ThreadedValue>,
     /// How `require` and its kin have the program spell names.
-    pub(super) loaded: Loaded,
+    pub(super) loaded: LoadedNames,
     /// The text `quote`, once a quote stands in quoted data.
     pub(super) quote: Option<u32>,
     /// How many literals have been looked through for duplicates.
@@ -99,7 +99,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             free: Vec::new(),
             tools: Vec::new(),
             threaded: Vec::new(),
-            loaded: Loaded::default(),
+            loaded: LoadedNames::default(),
             quote: None,
             literals: 0,
             depth: 0,

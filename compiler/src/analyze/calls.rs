@@ -12,7 +12,7 @@ use ptc_vm::machine::{Library, Native, qualified_hint};
 use ptc_vm::value::BuiltinId;
 
 /// The meaning of a qualified name.
-enum Qualified {
+enum QualifiedName {
     Data,
     Tool,
     Budget,
@@ -80,19 +80,19 @@ impl Analyzer<'_, '_> {
     /// `namespace/name` in value position.
     pub(super) fn qualified_value(&mut self, namespace: Name, name: Name, span: Span) -> Result<Node> {
         Ok(match self.qualified(namespace, name, span)? {
-            Qualified::Data => Node::Data(name),
-            Qualified::Tool => self.tool(name, span),
-            Qualified::Budget => Node::Budget,
-            Qualified::Builtin(id) => Node::Builtin(id),
+            QualifiedName::Data => Node::Data(name),
+            QualifiedName::Tool => self.tool(name, span),
+            QualifiedName::Budget => Node::Budget,
+            QualifiedName::Builtin(id) => Node::Builtin(id),
         })
     }
 
-    fn qualified(&mut self, namespace: Name, name: Name, span: Span) -> Result<Qualified> {
+    fn qualified(&mut self, namespace: Name, name: Name, span: Span) -> Result<QualifiedName> {
         let (prefix, member) = (self.prefix(namespace), self.text(name));
         match prefix {
-            "data" => return Ok(Qualified::Data),
-            "tool" => return Ok(Qualified::Tool),
-            "budget" if member == "remaining" => return Ok(Qualified::Budget),
+            "data" => return Ok(QualifiedName::Data),
+            "tool" => return Ok(QualifiedName::Tool),
+            "budget" if member == "remaining" => return Ok(QualifiedName::Budget),
             "budget" => {
                 let text = format!("Unknown budget function: budget/{member}. Available: budget/remaining");
                 return Err(CompileError::form(span, text));
@@ -100,9 +100,9 @@ impl Analyzer<'_, '_> {
             _ => {}
         }
         match namespaces::member(prefix, member, self.library) {
-            Some(id) => Ok(Qualified::Builtin(id)),
+            Some(id) => Ok(QualifiedName::Builtin(id)),
             // The context is there beside what an alias of `clojure.data` adds to it.
-            None if self.text(namespace) == "data" => Ok(Qualified::Data),
+            None if self.text(namespace) == "data" => Ok(QualifiedName::Data),
             None => {
                 let mut hint = qualified_hint(prefix, member, self.library);
                 if hint.is_empty() && may_be_server(prefix) && !namespaces::exists(prefix, self.library) {

@@ -33,7 +33,7 @@ const RESERVED: [&str; 5] = ["data", "tool", "mcp", "budget", "user"];
 
 /// The names loaded by the forms at the head of a program.
 #[derive(Debug, Default)]
-pub(super) struct Loaded {
+pub(super) struct LoadedNames {
     /// Aliases with the prefix that each one stands for.
     aliases: Vec<(Name, &'static str)>,
     /// Names that mean something else than the builtin of the same name.
@@ -42,7 +42,7 @@ pub(super) struct Loaded {
     all: Vec<&'static str>,
 }
 
-impl Loaded {
+impl LoadedNames {
     /// The prefix that `alias` stands for.
     pub(super) fn alias(&self, alias: Name) -> Option<&'static str> {
         self.aliases.iter().rev().find(|(name, _)| *name == alias).map(|(_, prefix)| *prefix)

@@ -4,7 +4,7 @@
 //! special form. Calls, by far the most common steps, are kept flat in one [`Node::Thread`], in the order of evaluation that
 //! the nested lists would have. Only special forms among the steps nest.
 
-use super::analyzer::{Analyzer, Nodes, ThreadPosition, Threaded};
+use super::analyzer::{Analyzer, Nodes, ThreadPosition, ThreadedValue};
 use super::scope::BindingKind;
 use crate::ast::{LocalId, Node, NodeId, Pipe, PipeKind, TableRange};
 use crate::error::{CompileError, Reason, Result};
@@ -59,7 +59,7 @@ impl Analyzer<'_, '_> {
         let base = if first_call == 0 {
             self.expr(start, tail)?
         } else {
-            let before = Threaded::Steps { start, steps: steps.take(first_call - 1), place };
+            let before = ThreadedValue::Steps { start, steps: steps.take(first_call - 1), place };
             let before = if first_call == 1 { start } else { self.threaded_form(before, start.span) };
             let step = self.forms.at(steps, first_call - 1);
             let list = self.insert(step, before, place);
@@ -69,7 +69,7 @@ impl Analyzer<'_, '_> {
         if calls.is_empty() {
             return Ok(base);
         }
-        let hole = self.threaded_form(Threaded::Hole, span);
+        let hole = self.threaded_form(ThreadedValue::Hole, span);
         let mut nodes = Nodes::new();
         for i in 0..calls.len() {
             let step = self.forms.at(calls, i);
@@ -116,16 +116,18 @@ impl Analyzer<'_, '_> {
         Form { kind: FormKind::List(items), span: step.span }
     }
 
-    fn threaded_form(&mut self, threaded: Threaded, span: Span) -> Form {
+    fn threaded_form(&mut self, threaded: ThreadedValue, span: Span) -> Form {
         self.threaded.push(threaded);
         Form { kind: FormKind::Threaded(self.threaded.len() as u32 - 1), span }
     }
 
     pub(super) fn threaded_value(&mut self, index: u32, span: Span) -> Result<NodeId> {
         let node = match self.threaded[index as usize] {
-            Threaded::Steps { start, steps, place } => return self.steps(start, steps, place, span, false),
-            Threaded::Hole => Node::Hole,
-            Threaded::Local { local, level } => {
+            ThreadedValue::Steps { start, steps, place } => {
+                return self.steps(start, steps, place, span, false);
+            }
+            ThreadedValue::Hole => Node::Hole,
+            ThreadedValue::Local { local, level } => {
                 // At most 130 bodies are open, and a text has far fewer than 2²² locals in one.
                 let key = HIDDEN_KEYS | (level << 22) | local.0;
                 self.resolve(key, BindingKind::Local(local), level)
@@ -193,7 +195,7 @@ impl Analyzer<'_, '_> {
     fn hidden_value(&mut self, span: Span) -> (LocalId, Form) {
         let local = self.hidden_local();
         let level = self.scope.level();
-        (local, self.threaded_form(Threaded::Local { local, level }, span))
+        (local, self.threaded_form(ThreadedValue::Local { local, level }, span))
     }
 
     pub(super) fn cond_thread(

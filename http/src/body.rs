@@ -15,7 +15,7 @@ use super::exchange::{Rest, Timer, poll_data};
 #[cfg(not(feature = "upstreams"))]
 use super::identity::{DecodeStep, Decoder};
 use super::pool::Pool;
-use super::standstill::Granted;
+use super::standstill::GrantedTime;
 use ptc_base::memory::Arrivals;
 use ptc_base::pace::{Pace, poll_pause};
 use ptc_base::time;
@@ -30,7 +30,7 @@ pub struct Body {
     pool: Arc<Pool>,
     /// Until the end has come.
     timer: Option<Timer>,
-    granted: Granted,
+    granted: GrantedTime,
     /// The rest of its time when that was stopped.
     left: Option<Duration>,
     max_bytes: usize,
@@ -58,7 +58,7 @@ impl Body {
         rest: Rest,
         pool: Arc<Pool>,
         timer: Timer,
-        granted: Granted,
+        granted: GrantedTime,
         max_bytes: usize,
         allowance: usize,
     ) -> Self {

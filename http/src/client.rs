@@ -20,7 +20,7 @@ use super::exchange::{IdleConnection, SendError, Timer};
 #[cfg(not(feature = "upstreams"))]
 use super::identity::Decoder;
 use super::pool::{Pool, Version};
-use super::standstill::{Granted, Standstill};
+use super::standstill::{GrantedTime, Standstill};
 use super::target::{IDENTITY, Origin};
 use super::tls::Trust;
 use super::{Body, HttpError, Target};
@@ -192,7 +192,7 @@ impl Client {
             let first = limits.first_byte.map_or(end, |limit| (started + limit).min(end));
             let mut timer = connection.timer(first);
             let message = message(common, request, connection.is_h2()).map_err(Unanswered::unsent)?;
-            let mut granted = Granted::new(standstill.clone());
+            let mut granted = GrantedTime::new(standstill.clone());
             match within(&mut timer, &mut granted, connection.send(message)).await {
                 Some(Ok((response, rest))) => {
                     if first != end {
@@ -276,7 +276,7 @@ async fn take(pool: &Pool) -> Option<IdleConnection> {
 }
 
 /// The outcome of `future`, or `None` when the timer runs out first.
-async fn within<F: Future>(timer: &mut Timer, granted: &mut Granted, future: F) -> Option<F::Output> {
+async fn within<F: Future>(timer: &mut Timer, granted: &mut GrantedTime, future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {

@@ -12,18 +12,18 @@ const MOST: usize = 100;
 
 /// An error of the verification of a certificate, and who issued it.
 #[derive(Debug)]
-pub(super) struct Issued {
+pub(super) struct IssuerError {
     pub(super) error: Error,
     pub(super) by: String,
 }
 
-impl fmt::Display for Issued {
+impl fmt::Display for IssuerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl std::error::Error for Issued {}
+impl std::error::Error for IssuerError {}
 
 /// The name of the issuer of a certificate in DER (RFC 5280, 4.1): its common name, or else its organization.
 pub(super) fn issuer_of(certificate: &[u8]) -> Option<String> {

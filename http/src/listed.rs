@@ -9,7 +9,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::issuer::{Issued, issuer_of};
+use super::issuer::{IssuerError, issuer_of};
 
 /// Verifies as usual, names the issuer of an unknown certificate, and has one addition: a server that shows a certificate which
 /// is itself listed is recognised by that, even if the certificate is that of an authority, which usual rules do not take for a
@@ -58,15 +58,14 @@ impl ServerCertVerifier for ListedVerifier {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
-            Err(error) if is_about_authority(&error) => Err(match issuer_of(end_entity) {
-                Some(by) => {
-                    Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(Issued {
-                        error,
-                        by,
-                    }))))
-                }
-                None => error,
-            }),
+            Err(error) if is_about_authority(&error) => {
+                Err(match issuer_of(end_entity) {
+                    Some(by) => Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(
+                        IssuerError { error, by },
+                    )))),
+                    None => error,
+                })
+            }
             verdict => verdict,
         }
     }

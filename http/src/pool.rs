@@ -85,12 +85,12 @@ impl Pool {
                 None => break,
             };
             match idle.settle(cx) {
-                Settled::Ready if idle.h1.move_to(thread) => {
+                IdleState::Ready if idle.h1.move_to(thread) => {
                     taken = Some(IdleConnection::H1(idle.h1));
                     break;
                 }
-                Settled::NotYet => not_yet.push(idle),
-                Settled::Ready | Settled::Dead => {}
+                IdleState::NotYet => not_yet.push(idle),
+                IdleState::Ready | IdleState::Dead => {}
             }
         }
         if !not_yet.is_empty() {
@@ -215,26 +215,26 @@ impl PoolState {
     }
 }
 
-enum Settled {
+enum IdleState {
     Ready,
     NotYet,
     Dead,
 }
 
 impl Idle {
-    fn settle(&mut self, cx: &mut Context<'_>) -> Settled {
+    fn settle(&mut self, cx: &mut Context<'_>) -> IdleState {
         if self.rest.is_none() {
-            return if self.h1.is_still_ready(cx) { Settled::Ready } else { Settled::Dead };
+            return if self.h1.is_still_ready(cx) { IdleState::Ready } else { IdleState::Dead };
         }
         while let Some(rest) = &mut self.rest {
             let h1 = &mut self.h1;
             match poll_data(rest, Some(|cx: &mut Context<'_>| h1.drive(cx)), cx) {
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(None) => self.rest = None,
-                Poll::Ready(Some(Err(_))) => return Settled::Dead,
-                Poll::Pending => return Settled::NotYet,
+                Poll::Ready(Some(Err(_))) => return IdleState::Dead,
+                Poll::Pending => return IdleState::NotYet,
             }
         }
-        if self.h1.is_ready(cx) && self.h1.is_still_ready(cx) { Settled::Ready } else { Settled::Dead }
+        if self.h1.is_ready(cx) && self.h1.is_still_ready(cx) { IdleState::Ready } else { IdleState::Dead }
     }
 }

@@ -20,13 +20,13 @@ pub trait Standstill: Send + Sync {
 
 /// Time that an exchange is given back for standstills.
 #[derive(Default)]
-pub(super) struct Granted {
+pub(super) struct GrantedTime {
     standstill: Option<Arc<dyn Standstill>>,
     /// Time given back already.
     granted: Duration,
 }
 
-impl Granted {
+impl GrantedTime {
     /// A standstill before the exchange begins does not count.
     pub(super) fn new(standstill: Option<Arc<dyn Standstill>>) -> Self {
         let granted = standstill.as_ref().map_or(Duration::ZERO, |standstill| standstill.stood());
@@ -60,7 +60,7 @@ pub async fn timeout_at<F: Future>(
     future: F,
 ) -> Option<F::Output> {
     let (mut future, mut timer) = (pin!(future), Box::pin(sleep_until(end)));
-    let mut granted = Granted::new(standstill);
+    let mut granted = GrantedTime::new(standstill);
     poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => granted.poll(&mut timer, cx).map(|()| None),

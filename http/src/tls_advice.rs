@@ -2,13 +2,13 @@
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
-use super::issuer::Issued;
+use super::issuer::IssuerError;
 use super::listed::is_authority_as_server;
 
 /// The text of an error, with advice on a second line if there is some.
 pub(super) fn advised(error: &Error) -> String {
     if let Error::InvalidCertificate(CertificateError::Other(other)) = error
-        && let Some(Issued { error, by }) = other.0.downcast_ref()
+        && let Some(IssuerError { error, by }) = other.0.downcast_ref()
     {
         let advice = advice(error).unwrap_or_default();
         return format!("{error}\nThe certificate was issued by {by:?}. {advice}");

@@ -38,7 +38,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
         match prepare(worker, &request, memory.as_ref(), started) {
             Ok(prepared) => prepared,
             Err(refused) => {
-                let NotBegun { failure, fault } = *refused;
+                let BeginError { failure, fault } = *refused;
                 let outcome = EvalOutcome::not_run(failure, time::since(started));
                 return WorkResult::Outcome(EvalOutcome { session_fault: fault, ..outcome });
             }
@@ -109,15 +109,15 @@ struct ReadyMachine {
 }
 
 /// Why a program does not begin.
-struct NotBegun {
+struct BeginError {
     failure: Failure,
     /// The fault of its session, if that is the cause.
     fault: Option<SessionFault>,
 }
 
-impl From<Failure> for Box<NotBegun> {
-    fn from(failure: Failure) -> Box<NotBegun> {
-        Box::new(NotBegun { failure, fault: None })
+impl From<Failure> for Box<BeginError> {
+    fn from(failure: Failure) -> Box<BeginError> {
+        Box::new(BeginError { failure, fault: None })
     }
 }
 
@@ -128,7 +128,7 @@ fn prepare(
     request: &EvalRequest,
     memory: Option<&MemoryBudget>,
     started: Instant,
-) -> Result<ReadyMachine, Box<NotBegun>> {
+) -> Result<ReadyMachine, Box<BeginError>> {
     let deadline = deadline(request, started);
     let program = checked(worker, request, memory, deadline)?;
     ready(worker, request, memory, deadline, program)
@@ -141,7 +141,7 @@ fn ready(
     memory: Option<&MemoryBudget>,
     deadline: Deadline,
     program: Rc<Program>,
-) -> Result<ReadyMachine, Box<NotBegun>> {
+) -> Result<ReadyMachine, Box<BeginError>> {
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
         Some(text) => granted_context(text, memory)?,
@@ -249,7 +249,7 @@ fn take_session(
     key: &SessionKey,
     memory: Option<&MemoryBudget>,
     setup: &mut Setup,
-) -> Result<SessionLock, Box<NotBegun>> {
+) -> Result<SessionLock, Box<BeginError>> {
     #[cfg(feature = "saved-sessions")]
     let place = match (&request.saved_session, setup.deadline) {
         (Some(saved), Some(deadline)) => {
@@ -257,7 +257,7 @@ fn take_session(
                 Trouble::Refused(error) => Box::from(Failure::from(&error)),
                 Trouble::Fault(fault) => {
                     let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
-                    Box::new(NotBegun { failure, fault: Some(fault) })
+                    Box::new(BeginError { failure, fault: Some(fault) })
                 }
             })?
         }

@@ -30,12 +30,12 @@ const PLACE_BYTES: usize = 256;
 
 /// A program and the cost of compiling it.
 #[derive(Clone)]
-pub(super) struct Compiled {
+pub(super) struct CompiledProgram {
     pub(super) program: Rc<Program>,
     spent: ResourceUse,
 }
 
-impl Compiled {
+impl CompiledProgram {
     /// Bytes that it takes with its text.
     pub(super) fn bytes(&self) -> usize {
         PLACE_BYTES + self.program.source_bytes + self.program.heap_bytes
@@ -103,7 +103,7 @@ fn compile(
     memory: Option<&MemoryBudget>,
     limits: Limits,
     deadline: Deadline,
-) -> Result<Compiled> {
+) -> Result<CompiledProgram> {
     let reservation = memory.cloned().map(|budget| Rc::new(MemoryReservation::new(budget)));
     let allowance = Allowance {
         memory_bytes: limits.memory_bytes,
@@ -123,5 +123,5 @@ fn compile(
         }
         program.reserved = ReservedMemory(Some(reservation));
     }
-    Ok(Compiled { program: Rc::new(program), spent })
+    Ok(CompiledProgram { program: Rc::new(program), spent })
 }

@@ -18,7 +18,7 @@ pub struct AskingProgram {
 }
 
 /// A program that was read again.
-pub struct Restored(#[expect(dead_code, reason = "it is made and freed")] Returned);
+pub struct RestoredProgram(#[expect(dead_code, reason = "it is made and freed")] Returned);
 
 impl Engine {
     /// Runs the program of `request` until its asker has it leave, and `work` in its place.
@@ -62,11 +62,11 @@ impl AskingProgram {
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn restore(&self, resume: &Resume) -> Result<Restored, String> {
+    pub fn restore(&self, resume: &Resume) -> Result<RestoredProgram, String> {
         let (_, request, _) = self.run.parts().ok_or("it has ended")?;
         let memory = self.worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
         let restored = restore(&self.worker, request, resume, memory, time::now());
-        restored.map(Restored).map_err(|not| not.failure.full_message())
+        restored.map(RestoredProgram).map_err(|not| not.failure.full_message())
     }
 
     /// Has all programs compiled anew that its worker knows.

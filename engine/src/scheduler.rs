@@ -11,7 +11,7 @@
 
 use super::limits::whole_nanos;
 use super::pool::{Pool, STACKS_OF_ONE};
-use super::stack::{self, Ended, Stack, TURN};
+use super::stack::{self, Stack, TURN, TurnEnd};
 use super::turns::{QueuePosition, Stacks, Turns};
 use super::work::{Principal, Work, WorkResult};
 use ptc_base::memory::MemoryBudget;
@@ -205,15 +205,15 @@ impl Scheduler {
         let ended = stack.begin(work);
         let took = began.elapsed();
         match ended {
-            Ended::Done(done) => {
+            TurnEnd::Done(done) => {
                 self.pool.borrow_mut().put(stack);
                 with_time(done, took)
             }
-            Ended::Panicked(panic) => {
+            TurnEnd::Panicked(panic) => {
                 self.pool.borrow_mut().put(stack);
                 resume_unwind(panic)
             }
-            Ended::Paused => {
+            TurnEnd::Paused => {
                 let served = served.saturating_add(whole_nanos(took));
                 let ticket = self.queue_up(principal.clone(), served, Job::Paused(stack));
                 self.charge_part(&principal, took);
@@ -356,22 +356,22 @@ impl Scheduler {
     fn serve(&self, principal: &Principal, served: u64, Entry { job, ticket }: Entry) {
         let began = Instant::now();
         let (stack, ended) = match job {
-            Job::Outside | Job::Task => (None, Ended::Done(WorkResult::Freed)),
+            Job::Outside | Job::Task => (None, TurnEnd::Done(WorkResult::Freed)),
             Job::Paused(mut stack) => {
                 let ended = stack.go_on(ticket.is_some());
                 (Some(stack), ended)
             }
             Job::Fresh(work) => match work.on_time(began) {
                 Ok(work) => self.begin(work),
-                Err(done) => (None, Ended::Done(*done)),
+                Err(done) => (None, TurnEnd::Done(*done)),
             },
         };
         let took = began.elapsed();
         let served = served.saturating_add(whole_nanos(took));
         let result = match ended {
-            Ended::Paused => Ok(None),
-            Ended::Done(done) => Ok(Some(with_time(done, took))),
-            Ended::Panicked(panic) => Err(panic),
+            TurnEnd::Paused => Ok(None),
+            TurnEnd::Done(done) => Ok(Some(with_time(done, took))),
+            TurnEnd::Panicked(panic) => Err(panic),
         };
         self.queue.borrow_mut().charge(principal, whole_nanos(took));
         let result = match (result, stack) {
@@ -395,11 +395,11 @@ impl Scheduler {
 
     /// Begins work on a stack, or where it is if the system has no memory for a single one: it then runs slice by slice, and
     /// cannot pause in the middle of one.
-    fn begin(&self, work: Work) -> (Option<Stack>, Ended) {
+    fn begin(&self, work: Work) -> (Option<Stack>, TurnEnd) {
         let stack = self.pool.borrow_mut().take();
         let Some(mut stack) = stack else {
             let done = catch_unwind(AssertUnwindSafe(|| work.run()));
-            return (None, done.map_or_else(Ended::Panicked, Ended::Done));
+            return (None, done.map_or_else(TurnEnd::Panicked, TurnEnd::Done));
         };
         let ended = stack.begin(work);
         (Some(stack), ended)

@@ -26,7 +26,7 @@ pub(super) const TURN: Duration = Duration::from_micros(500);
 
 /// How a turn ended.
 #[expect(clippy::large_enum_variant, reason = "the end of the work is the usual end of a turn")]
-pub(super) enum Ended {
+pub(super) enum TurnEnd {
     /// The work is done.
     Done(WorkResult),
     /// It continues in its next turn.
@@ -40,7 +40,7 @@ type StackInput = Work;
 
 /// A stack, idle or with work in the middle.
 pub(super) struct Stack {
-    coroutine: Generator<'static, StackInput, Ended>,
+    coroutine: Generator<'static, StackInput, TurnEnd>,
     has_paused: bool,
 }
 
@@ -66,13 +66,13 @@ impl Stack {
     }
 
     /// Begins `work`, for one turn. The stack must be idle.
-    pub(super) fn begin(&mut self, work: Work) -> Ended {
+    pub(super) fn begin(&mut self, work: Work) -> TurnEnd {
         debug_assert!(!self.has_paused, "one piece of work at a time");
         self.turn(Some(work), true)
     }
 
     /// Continues paused work for one turn. If its result is not `wanted`, it ends as soon as it can.
-    pub(super) fn go_on(&mut self, wanted: bool) -> Ended {
+    pub(super) fn go_on(&mut self, wanted: bool) -> TurnEnd {
         debug_assert!(self.has_paused, "there is something to go on with");
         self.turn(None, wanted)
     }
@@ -84,7 +84,7 @@ impl Stack {
         }
     }
 
-    fn turn(&mut self, work: Option<Work>, wanted: bool) -> Ended {
+    fn turn(&mut self, work: Option<Work>, wanted: bool) -> TurnEnd {
         TURN_ENDS.set(0);
         WANTED.set(wanted);
         RUNNING.set(true);
@@ -93,7 +93,7 @@ impl Stack {
         WANTED.set(true);
         // Only an overflow ends a stack without a word, and nothing that lay on it has been dropped.
         let Some(ended) = ended else { std::process::abort() };
-        self.has_paused = matches!(ended, Ended::Paused);
+        self.has_paused = matches!(ended, TurnEnd::Paused);
         ended
     }
 }
@@ -107,18 +107,18 @@ impl Drop for Stack {
 }
 
 /// The life of a stack: one piece of work after the other, until it is sent nothing.
-fn take_work() -> Ended {
+fn take_work() -> TurnEnd {
     while let Some(work) = co_get_yield::<StackInput>() {
         let done = catch_unwind(AssertUnwindSafe(|| meter::pausing(PAUSES, || work.run())));
-        co_yield_with(done.map_or_else(Ended::Panicked, Ended::Done));
+        co_yield_with(done.map_or_else(TurnEnd::Panicked, TurnEnd::Done));
     }
-    Ended::Paused
+    TurnEnd::Paused
 }
 
 const PAUSES: Pauses = Pauses { is_due: turn_is_over, pause };
 
 fn pause() -> PauseAnswer {
-    co_yield_with(Ended::Paused);
+    co_yield_with(TurnEnd::Paused);
     if WANTED.get() { PauseAnswer::GoOn } else { PauseAnswer::CutShort }
 }
 

@@ -1,7 +1,7 @@
 //! The state of one worker thread.
 
 use super::cache::ProgramCache;
-use super::compile::Compiled;
+use super::compile::CompiledProgram;
 use super::request::EvalRequest;
 use super::scheduler::Scheduler;
 use super::session::SessionStore;
@@ -78,14 +78,14 @@ impl Worker {
     }
 
     /// The program of this text, if the worker knows it.
-    pub(super) fn known(&self, source: &str) -> Option<Compiled> {
+    pub(super) fn known(&self, source: &str) -> Option<CompiledProgram> {
         // What has to go for it is dropped when the cache is no longer borrowed.
         let known = self.cache.borrow_mut().get(source);
         known.map(|(program, _discarded)| program)
     }
 
     /// Remembers a program.
-    pub(super) fn remember(&self, source: &Arc<str>, program: &Compiled) {
+    pub(super) fn remember(&self, source: &Arc<str>, program: &CompiledProgram) {
         let discarded = self.cache.borrow_mut().insert(source.clone(), program.clone());
         drop(discarded);
     }

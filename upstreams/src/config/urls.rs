@@ -14,7 +14,7 @@ pub(super) fn parse_url(
     text: &str,
     allow_insecure_http: bool,
 ) -> Result<Url, ConfigError> {
-    let shown = Shown(text);
+    let shown = MaskedUrl(text);
     let malformed = || fields.error(format_args!("has malformed {field} {shown}"));
     if let Some(path) = text.strip_prefix("unix:").map(|path| path.trim_start_matches("//")) {
         return Err(fields.error(format_args!(
@@ -74,9 +74,9 @@ pub(super) fn check_insecure_auth<'u>(
 }
 
 /// A URL as an error shows it: quoted, with user info and query masked, because both are places for secrets.
-struct Shown<'a>(&'a str);
+struct MaskedUrl<'a>(&'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for MaskedUrl<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (text, masked) = match self.0.find(['?', '#']) {
             Some(end) => (&self.0[..end], "?…"),

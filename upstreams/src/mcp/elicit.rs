@@ -32,13 +32,13 @@ pub(super) struct OpenQuestions(Mutex<Vec<(Box<str>, oneshot::Sender<()>)>>);
 
 impl OpenQuestions {
     /// Opens a question, until the result is dropped.
-    fn open(self: &Arc<Self>, id: &str) -> Result<OpenQuestion, NotOpened> {
+    fn open(self: &Arc<Self>, id: &str) -> Result<OpenQuestion, ElicitError> {
         self.with(|open| {
             if open.iter().any(|(known, _)| **known == *id) {
-                return Err(NotOpened::AskedAlready);
+                return Err(ElicitError::AskedAlready);
             }
             if open.len() >= MOST_OPEN {
-                return Err(NotOpened::TooMany);
+                return Err(ElicitError::TooMany);
             }
             let (withdraw, withdrawn) = oneshot::channel();
             open.push((id.into(), withdraw));
@@ -69,7 +69,7 @@ impl OpenQuestions {
 }
 
 /// Why a question is not opened.
-enum NotOpened {
+enum ElicitError {
     /// One of its id is open, and its answer is the answer to both.
     AskedAlready,
     /// Too many are open.
@@ -125,8 +125,8 @@ impl Inbound {
             Link::Call(Some(asking), questions) if asking.takes_questions => {
                 let open = match questions.open(id) {
                     Ok(open) => open,
-                    Err(NotOpened::AskedAlready) => return None,
-                    Err(NotOpened::TooMany) => return dismissed(TOO_MANY),
+                    Err(ElicitError::AskedAlready) => return None,
+                    Err(ElicitError::TooMany) => return dismissed(TOO_MANY),
                 };
                 let asking = asking.clone();
                 let asked = async move { Ok(asking.ask(elicitation).await.unwrap_or_else(dismissal)) };
@@ -140,8 +140,8 @@ impl Inbound {
                 };
                 let open = match self.of_session().open(id) {
                     Ok(open) => open,
-                    Err(NotOpened::AskedAlready) => return None,
-                    Err(NotOpened::TooMany) => return dismissed(TOO_MANY),
+                    Err(ElicitError::AskedAlready) => return None,
+                    Err(ElicitError::TooMany) => return dismissed(TOO_MANY),
                 };
                 let (inbound, whose) = (self.clone(), self.open_for().begin(principal));
                 let asked = async move {
@@ -177,8 +177,8 @@ impl Inbound {
             Link::Call(Some(asking), requests) if asking.takes_samplings() => {
                 let open = match requests.open(id) {
                     Ok(open) => open,
-                    Err(NotOpened::AskedAlready) => return None,
-                    Err(NotOpened::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
+                    Err(ElicitError::AskedAlready) => return None,
+                    Err(ElicitError::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
                 };
                 let asking = asking.clone();
                 let sampled =
@@ -193,8 +193,8 @@ impl Inbound {
                 };
                 let open = match self.of_session().open(id) {
                     Ok(open) => open,
-                    Err(NotOpened::AskedAlready) => return None,
-                    Err(NotOpened::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
+                    Err(ElicitError::AskedAlready) => return None,
+                    Err(ElicitError::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
                 };
                 let (inbound, whose) = (self.clone(), self.open_for().begin(principal));
                 let sampled = async move {

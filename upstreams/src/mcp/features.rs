@@ -115,7 +115,7 @@ impl ItemPages {
 #[expect(clippy::disallowed_methods, reason = "entry point: read_contents()")]
 pub fn read_contents(result: Bytes) -> Result<CallReply, CallFault> {
     #[derive(serde::Deserialize)]
-    struct Read<'a> {
+    struct ResourceMembers<'a> {
         #[serde(borrow)]
         contents: &'a RawValue,
     }
@@ -123,7 +123,7 @@ pub fn read_contents(result: Bytes) -> Result<CallReply, CallFault> {
         let message = format!("resources/read returned unexpected payload {}", render(&result));
         CallFault::upstream_error(message).with_bytes(result.len() as u64)
     };
-    let read: Read<'_> = serde_json::from_slice(&result).map_err(|_| unexpected())?;
+    let read: ResourceMembers<'_> = serde_json::from_slice(&result).map_err(|_| unexpected())?;
     if !read.contents.get().starts_with('[') {
         return Err(unexpected());
     }

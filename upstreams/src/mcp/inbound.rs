@@ -264,7 +264,7 @@ impl Inbound {
     }
 
     /// Notes a request on behalf of `caller`, until the result is dropped.
-    pub(super) fn enter(&self, caller: Caller<'_>, tool: &str) -> Entered<'_> {
+    pub(super) fn enter(&self, caller: Caller<'_>, tool: &str) -> InFlightRequest<'_> {
         let mut state = self.lock();
         let number = self.answers_questions().then(|| {
             state.next_number += 1;
@@ -282,12 +282,12 @@ impl Inbound {
         }
         let Some(audience) = caller.audience else {
             state.unheard += 1;
-            return Entered { inbound: self, token: None, number };
+            return InFlightRequest { inbound: self, token: None, number };
         };
         state.next_token += 1;
         let token = state.next_token;
         state.heard.push(HeardCall { token, tool: tool.into(), audience: audience.clone() });
-        Entered { inbound: self, token: Some(token), number }
+        InFlightRequest { inbound: self, token: Some(token), number }
     }
 
     /// The latest messages that this principal may see, the oldest first.
@@ -371,7 +371,7 @@ impl InboundState {
 }
 
 /// A request in flight.
-pub(super) struct Entered<'a> {
+pub(super) struct InFlightRequest<'a> {
     inbound: &'a Inbound,
     /// The progress token for the server, if there is an audience.
     token: Option<u64>,
@@ -379,7 +379,7 @@ pub(super) struct Entered<'a> {
     number: Option<u64>,
 }
 
-impl<'a> Entered<'a> {
+impl<'a> InFlightRequest<'a> {
     /// `_meta` of the request, if it has any.
     pub(super) fn meta(&self, caller: Caller<'_>, era: Era) -> Option<Cow<'a, [u8]>> {
         let inbound = self.inbound;
@@ -408,7 +408,7 @@ fn object<const N: usize>(members: [Option<&str>; N]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-impl Drop for Entered<'_> {
+impl Drop for InFlightRequest<'_> {
     fn drop(&mut self) {
         let mut state = self.inbound.lock();
         if let Some(number) = self.number {

@@ -13,7 +13,7 @@ use super::inbound::Inbound;
 use super::{content, result};
 use crate::config::UpstreamConfig;
 use crate::upstream::connections::OpenFor;
-use crate::upstream::lifecycle::{Lifecycle, Started, TransportConnection};
+use crate::upstream::lifecycle::{Lifecycle, StartedConnection, TransportConnection};
 use crate::upstream::one_run::{Inside, OneRun};
 use crate::upstream::slots::Slots;
 use crate::upstream::{
@@ -35,7 +35,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn start(
         &self,
         lifecycle: &Arc<Lifecycle<Self::Connection>>,
-    ) -> impl Future<Output = Result<Started<Self::Connection>, CallFault>> + Send + 'static;
+    ) -> impl Future<Output = Result<StartedConnection<Self::Connection>, CallFault>> + Send + 'static;
 
     /// Calls a tool over a connection.
     fn call(

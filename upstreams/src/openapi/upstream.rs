@@ -19,9 +19,9 @@ use super::compile::Operation;
 use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::sign_in::SignIn;
-use crate::upstream::lifecycle::{ConnectionEnd, Lifecycle, Started, TransportConnection, closed};
+use crate::upstream::lifecycle::{ConnectionEnd, Lifecycle, StartedConnection, TransportConnection, closed};
 use crate::upstream::refused::{RetryAfter, explain, explain_redirect};
-use crate::upstream::signed::Signed;
+use crate::upstream::signed::RequestToken;
 use crate::upstream::slots::Slots;
 use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, Introduction, ToolInfo, Upstream,
@@ -189,7 +189,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
                     () = lifecycle.closing() => return Err(closed()),
                 },
             };
-            Ok(Started {
+            Ok(StartedConnection {
                 tools: api.tools.clone(),
                 connection: api,
                 protocol_version: Box::default(),
@@ -252,7 +252,7 @@ impl<H: HttpGet> Service<H> {
         request: GetRequest<'_>,
         tool: Option<&str>,
     ) -> Result<HttpAnswer, GetFault> {
-        let mut signed = Signed::begin(sign_in, request.deadline).await.map_err(GetFault::Failed)?;
+        let mut signed = RequestToken::begin(sign_in, request.deadline).await.map_err(GetFault::Failed)?;
         loop {
             let mut headers = request.headers.clone();
             headers.push(signed.header());

@@ -33,9 +33,9 @@ pub struct QuestionSink {
 }
 
 /// A call that waits for a slot.
-pub(crate) struct Queued<'a>(&'a QuestionSink);
+pub(crate) struct QueuedCall<'a>(&'a QuestionSink);
 
-impl Drop for Queued<'_> {
+impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
         self.0.queue.lock().take();
     }
@@ -127,9 +127,9 @@ impl QuestionSink {
     }
 
     /// Notes that the call waits for one of these slots, until the result is dropped.
-    pub(crate) fn queued(&self, holders: &Arc<Holders>) -> Queued<'_> {
+    pub(crate) fn queued(&self, holders: &Arc<Holders>) -> QueuedCall<'_> {
         *self.queue.lock() = Some(holders.clone());
-        Queued(self)
+        QueuedCall(self)
     }
 
     /// Whether the call waits for a slot, and all of them are held by calls of its run that wait for people.
@@ -204,11 +204,11 @@ struct Stood {
 
 impl Stopwatch {
     /// One question more is open, until the result is dropped.
-    pub(crate) fn stop(&self) -> Stopped<'_> {
+    pub(crate) fn stop(&self) -> StopwatchPause<'_> {
         let mut stood = self.lock();
         stood.open += 1;
         stood.since.get_or_insert_with(time::now);
-        Stopped(self)
+        StopwatchPause(self)
     }
 
     /// Whether the call's time stands still.
@@ -241,9 +241,9 @@ impl Stopwatch {
 }
 
 /// A question that is open.
-pub(crate) struct Stopped<'a>(&'a Stopwatch);
+pub(crate) struct StopwatchPause<'a>(&'a Stopwatch);
 
-impl Drop for Stopped<'_> {
+impl Drop for StopwatchPause<'_> {
     fn drop(&mut self) {
         let mut stood = self.0.lock();
         stood.open -= 1;

@@ -51,7 +51,7 @@ pub(crate) enum EndKind {
 }
 
 /// The result of a successful start.
-pub(crate) struct Started<C> {
+pub(crate) struct StartedConnection<C> {
     pub(crate) connection: Arc<C>,
     pub(crate) tools: Arc<[ToolInfo]>,
     pub(crate) protocol_version: Box<str>,
@@ -137,14 +137,14 @@ impl<C: TransportConnection> Lifecycle<C> {
         start: impl FnOnce() -> F,
     ) -> Result<Arc<C>, CallFault>
     where
-        F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
+        F: Future<Output = Result<StartedConnection<C>, CallFault>> + Send + 'static,
     {
         if let Some(wait) = self.recovery_to_wait_out(patience) {
             time::sleep(wait).await;
         }
         let (mut outcome, leads) = match self.begin(start)? {
             ControlFlow::Break(connection) => return Ok(connection),
-            ControlFlow::Continue(Awaited(outcome, leads)) => (outcome, leads),
+            ControlFlow::Continue(PendingStart(outcome, leads)) => (outcome, leads),
         };
         let wait = async {
             match outcome.wait_for(Option::is_some).await {
@@ -172,14 +172,14 @@ impl<C: TransportConnection> Lifecycle<C> {
     fn begin<F>(
         self: &Arc<Self>,
         start: impl FnOnce() -> F,
-    ) -> Result<ControlFlow<Arc<C>, Awaited<C>>, CallFault>
+    ) -> Result<ControlFlow<Arc<C>, PendingStart<C>>, CallFault>
     where
-        F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
+        F: Future<Output = Result<StartedConnection<C>, CallFault>> + Send + 'static,
     {
         let mut state = self.lock();
         match &state.link {
             Link::Started(connection) => return Ok(ControlFlow::Break(connection.clone())),
-            Link::Starting(outcome) => return Ok(ControlFlow::Continue(Awaited(outcome.clone(), false))),
+            Link::Starting(outcome) => return Ok(ControlFlow::Continue(PendingStart(outcome.clone(), false))),
             Link::Closed => return Err(closed().never_sent()),
             Link::Stopped => {}
         }
@@ -199,7 +199,7 @@ impl<C: TransportConnection> Lifecycle<C> {
         let starting = Starting { lifecycle: self.clone(), sender, announced };
         let start = start();
         self.owner.spawn(async move { starting.finish(start.await) });
-        Ok(ControlFlow::Continue(Awaited(outcome, true)))
+        Ok(ControlFlow::Continue(PendingStart(outcome, true)))
     }
 
     /// To be called when `connection` has ended, after its `ended()` says so.
@@ -346,7 +346,7 @@ impl<C: TransportConnection> Lifecycle<C> {
 }
 
 /// A start to be waited for, and whether the one who waits began it.
-struct Awaited<C>(watch::Receiver<ConnectResult<C>>, bool);
+struct PendingStart<C>(watch::Receiver<ConnectResult<C>>, bool);
 
 /// A start under way. Dropped without a result (its runtime is gone, or it panicked), it leaves the upstream stopped.
 struct Starting<C: TransportConnection> {
@@ -357,7 +357,7 @@ struct Starting<C: TransportConnection> {
 }
 
 impl<C: TransportConnection> Starting<C> {
-    fn finish(self, result: Result<Started<C>, CallFault>) {
+    fn finish(self, result: Result<StartedConnection<C>, CallFault>) {
         let lifecycle = self.lifecycle.clone();
         let result = {
             let mut state = lifecycle.lock();
@@ -446,12 +446,12 @@ mod tests {
         Arc::new(Lifecycle::new(Handle::current(), backoff))
     }
 
-    fn started(connection: Arc<Fake>) -> Started<Fake> {
+    fn started(connection: Arc<Fake>) -> StartedConnection<Fake> {
         let introduction = Introduction::default();
-        Started { connection, tools: Arc::new([]), protocol_version: "v".into(), introduction }
+        StartedConnection { connection, tools: Arc::new([]), protocol_version: "v".into(), introduction }
     }
 
-    async fn start() -> Result<Started<Fake>, CallFault> {
+    async fn start() -> Result<StartedConnection<Fake>, CallFault> {
         tokio::time::sleep(Duration::from_millis(10)).await;
         Ok(started(Arc::default()))
     }

@@ -20,7 +20,7 @@ const MAX_PRINCIPALS: usize = 256;
 type Make = Box<dyn Fn(Option<&str>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
 
 /// A principal and its upstream.
-type Served = (Arc<str>, Arc<dyn Upstream>);
+type PrincipalUpstream = (Arc<str>, Arc<dyn Upstream>);
 
 /// One upstream a principal, made when the principal first calls.
 pub struct PerPrincipal {
@@ -28,9 +28,9 @@ pub struct PerPrincipal {
     kind: &'static str,
     make: Make,
     /// The principal whose tools are everybody's: the only one there is. `None` where there may be several.
-    home: Option<Served>,
+    home: Option<PrincipalUpstream>,
     /// The others, the one that called last at the end.
-    others: Mutex<Vec<Served>>,
+    others: Mutex<Vec<PrincipalUpstream>>,
     /// Events without a principal: none are ever sent.
     silence: broadcast::Sender<UpstreamEvent>,
 }
@@ -54,7 +54,7 @@ impl PerPrincipal {
         })
     }
 
-    fn others(&self) -> MutexGuard<'_, Vec<Served>> {
+    fn others(&self) -> MutexGuard<'_, Vec<PrincipalUpstream>> {
         self.others.lock()
     }
 

@@ -12,13 +12,13 @@ use ptc_base::text::clip;
 use ptc_base::time::{Instant, timeout_at};
 
 /// The token of one request, and its remaining attempts.
-pub(crate) struct Signed<'a> {
+pub(crate) struct RequestToken<'a> {
     sign_in: &'a Arc<SignIn>,
     ticket: Ticket,
     deadline: Instant,
 }
 
-impl<'a> Signed<'a> {
+impl<'a> RequestToken<'a> {
     /// A token for a request that has not been sent.
     pub(crate) async fn begin(sign_in: &'a Arc<SignIn>, deadline: Instant) -> Result<Self, CallFault> {
         let ticket = timeout_at(deadline, sign_in.ticket()).await.unwrap_or(Err(NoToken::TimedOut));

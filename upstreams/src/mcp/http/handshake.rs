@@ -16,14 +16,14 @@ use super::old_stream::OldStream;
 use super::post::{Endpoint, HttpReply, Outgoing, PostError, RpcFailure};
 use super::session::HttpSession;
 use crate::config::Protocol;
-use crate::upstream::lifecycle::Started;
+use crate::upstream::lifecycle::StartedConnection;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 use ptc_base::time;
 use ptc_http::Limits;
 
 /// The protocol that a server was found to speak, remembered over restarts.
 #[derive(Debug, Default)]
-pub(super) struct Remembered(AtomicU8);
+pub(super) struct RememberedProtocol(AtomicU8);
 
 /// The protocols of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ enum Spoken {
     OldStream,
 }
 
-impl Remembered {
+impl RememberedProtocol {
     fn get(&self) -> Option<Spoken> {
         match self.0.load(Ordering::Relaxed) {
             1 => Some(Spoken::Handshake),
@@ -58,8 +58,8 @@ impl Remembered {
 /// Greets the server and lists its tools.
 pub(super) async fn start(
     endpoint: Arc<Endpoint>,
-    remembered: Arc<Remembered>,
-) -> Result<Started<HttpSession>, CallFault> {
+    remembered: Arc<RememberedProtocol>,
+) -> Result<StartedConnection<HttpSession>, CallFault> {
     let (session, hello) = greet(&endpoint, &remembered).await?;
     remembered.set(Some(match (&session.old_stream, session.era) {
         (Some(_), _) => Spoken::OldStream,
@@ -70,7 +70,7 @@ pub(super) async fn start(
         Ok(tools) => {
             session.set_tools(&tools);
             let ServerHello { version: protocol_version, introduction, .. } = hello;
-            Ok(Started { connection: Arc::new(session), tools, protocol_version, introduction })
+            Ok(StartedConnection { connection: Arc::new(session), tools, protocol_version, introduction })
         }
         Err(fault) => {
             endpoint.delete(&session, &handshake_limits(&endpoint)).await;
@@ -84,7 +84,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 async fn greet(
     endpoint: &Arc<Endpoint>,
-    remembered: &Remembered,
+    remembered: &RememberedProtocol,
 ) -> Result<(HttpSession, ServerHello), CallFault> {
     if endpoint.entry.old_stream {
         return initialize_on_stream(endpoint).await;

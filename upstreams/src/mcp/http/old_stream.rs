@@ -131,7 +131,7 @@ impl OldStream {
         let standstill = asking.map(|asking| asking.clone() as Arc<dyn Standstill>);
         let cap = limits.max_bytes.saturating_add(limits.allowance);
         self.shared.cap.fetch_max(cap, Ordering::Relaxed);
-        let mut expected = Expected::new(&self.shared, id)?;
+        let mut expected = ReplyWaiter::new(&self.shared, id)?;
         let posting = async {
             let response = endpoint.post(session, outgoing, limits).await?;
             if response.status.is_success() {
@@ -170,13 +170,13 @@ impl OldStream {
 }
 
 /// A reply that is waited for; dropped, it is not any more.
-struct Expected<'a> {
+struct ReplyWaiter<'a> {
     shared: &'a StreamState,
     id: u64,
     reply: oneshot::Receiver<(ReplyResult, usize)>,
 }
 
-impl<'a> Expected<'a> {
+impl<'a> ReplyWaiter<'a> {
     fn new(shared: &'a StreamState, id: u64) -> Result<Self, CallFault> {
         let (sender, reply) = oneshot::channel();
         shared.waiting().insert(id, sender);
@@ -193,7 +193,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-impl Drop for Expected<'_> {
+impl Drop for ReplyWaiter<'_> {
     fn drop(&mut self) {
         self.shared.waiting().remove(&self.id);
     }

@@ -28,7 +28,7 @@ use super::session_loss::{told_by_error, told_by_status};
 use crate::config::HttpConfig;
 use crate::sign_in::SignIn;
 use crate::upstream::refused::{RetryAfter, explain, explain_redirect, moved_to, retry_after};
-use crate::upstream::signed::{Signed, challenge_of};
+use crate::upstream::signed::{RequestToken, challenge_of};
 use crate::upstream::{
     Arrivals, CallFault, Caller, FaultReason, QuestionSink, Stopwatch, UpstreamEvent, no_memory,
 };
@@ -379,7 +379,7 @@ impl Endpoint {
         asking: Option<&Arc<QuestionSink>>,
         limits: &Limits,
     ) -> Result<Response, PostError> {
-        let mut signed = Signed::begin(sign_in, limits.deadline).await?;
+        let mut signed = RequestToken::begin(sign_in, limits.deadline).await?;
         loop {
             let (name, value) = signed.header();
             request.headers.insert(name, value);
@@ -445,16 +445,16 @@ impl Endpoint {
             let reading = self.read_stream(session, &mut body, &mut decoder, wanted, &mut asked, limits);
             let broke = match reading.await? {
                 // What it began to answer may have run.
-                Streamed::HttpReply(HttpReply::Error(failure))
+                StreamOutcome::HttpReply(HttpReply::Error(failure))
                     if resumes > 0 && session.is_held() && told_by_error(&failure) =>
                 {
                     return Err(PostError::SessionLostHalfway);
                 }
-                Streamed::HttpReply(answer) => {
+                StreamOutcome::HttpReply(answer) => {
                     body.abandon();
                     return Ok(answer);
                 }
-                Streamed::Broke(error) => error,
+                StreamOutcome::Broke(error) => error,
             };
             received += body.received();
             let closed = broke.map_or_else(
@@ -478,9 +478,9 @@ impl Endpoint {
             let limits = Limits { deadline: limits.deadline + stood(), ..*limits };
             let limits = Limits { total: left.saturating_sub(pause), ..limits };
             body = match self.resume(session, last_id, wanted.caller, &limits).await {
-                Resumed::Body(body) => body,
-                Resumed::SessionLost => return Err(PostError::SessionLostHalfway),
-                Resumed::Not => return Err(closed.with_bytes(received).into()),
+                ResumeOutcome::Body(body) => body,
+                ResumeOutcome::SessionLost => return Err(PostError::SessionLostHalfway),
+                ResumeOutcome::Not => return Err(closed.with_bytes(received).into()),
             };
         }
     }
@@ -510,13 +510,15 @@ impl Endpoint {
         last_id: HeaderValue,
         caller: Option<Caller<'_>>,
         limits: &Limits,
-    ) -> Resumed {
+    ) -> ResumeOutcome {
         match self.open_stream(session, Some(last_id), caller, limits).await {
             Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
-                Resumed::Body(response.body)
+                ResumeOutcome::Body(response.body)
             }
-            Ok(response) if session.is_held() && told_by_status(response.status, "") => Resumed::SessionLost,
-            Ok(_) | Err(_) => Resumed::Not,
+            Ok(response) if session.is_held() && told_by_status(response.status, "") => {
+                ResumeOutcome::SessionLost
+            }
+            Ok(_) | Err(_) => ResumeOutcome::Not,
         }
     }
 
@@ -528,7 +530,7 @@ impl Endpoint {
         ExpectedAnswer { id, arrivals, caller }: ExpectedAnswer<'_>,
         asked: &mut ServerRequests,
         limits: &Limits,
-    ) -> Result<Streamed, PostError> {
+    ) -> Result<StreamOutcome, PostError> {
         let open = asked.open.clone();
         let link = caller.map(|caller| Link::Call(caller.asking, &open)).unwrap_or(Link::Session);
         let stopwatch = caller.and_then(|caller| caller.asking).map(|asking| &asking.stopwatch);
@@ -598,14 +600,16 @@ impl Endpoint {
                 found = self.read_event(&event.data, id, session.era, caller, link, &mut replies);
             }
             if let Some(answer) = found {
-                return Ok(Streamed::HttpReply(answer.map_err(|fault| fault.with_bytes(body.received()))?));
+                return Ok(StreamOutcome::HttpReply(
+                    answer.map_err(|fault| fault.with_bytes(body.received()))?,
+                ));
             }
             // In the modern era there are no such requests, and a client must not post answers.
             if session.era == Era::Handshake {
                 replies.into_iter().for_each(|reply| asked.note(reply, &self.name));
             }
             if let Some(error) = ended {
-                return Ok(Streamed::Broke(error));
+                return Ok(StreamOutcome::Broke(error));
             }
         }
     }
@@ -779,13 +783,13 @@ struct ExpectedAnswer<'a> {
 }
 
 /// The outcome of resuming a stream.
-enum Resumed {
+enum ResumeOutcome {
     Body(Body),
     SessionLost,
     Not,
 }
 
-enum Streamed {
+enum StreamOutcome {
     HttpReply(HttpReply),
     /// The stream ended before the answer, in order or by an error.
     Broke(Option<HttpError>),

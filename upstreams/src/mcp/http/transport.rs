@@ -14,13 +14,13 @@ use super::super::inbound::Inbound;
 use super::super::roots::ClientRoots;
 use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
-use super::handshake::{self, Remembered};
+use super::handshake::{self, RememberedProtocol};
 use super::listen;
 use super::post::{Endpoint, HttpReply, Outgoing, PostError};
 use super::session::HttpSession;
 use crate::config::{HttpConfig, UpstreamConfig};
 use crate::sign_in::SignIn;
-use crate::upstream::lifecycle::{ConnectionEnd, EndKind, Lifecycle, Started, closed};
+use crate::upstream::lifecycle::{ConnectionEnd, EndKind, Lifecycle, StartedConnection, closed};
 use crate::upstream::refused::explain_start;
 use crate::upstream::signed::heed;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Query, ToolInfo, Visits};
@@ -45,7 +45,7 @@ pub type HttpUpstream = McpUpstream<HttpTransport>;
 /// How an endpoint is greeted, asked and left.
 pub struct HttpTransport {
     endpoint: Arc<Endpoint>,
-    remembered: Arc<Remembered>,
+    remembered: Arc<RememberedProtocol>,
     /// Whether changes of the tool list have a listener.
     wanted: Arc<AtomicBool>,
 }
@@ -124,7 +124,7 @@ impl Transport for HttpTransport {
     fn start(
         &self,
         lifecycle: &SessionLifecycle,
-    ) -> impl Future<Output = Result<Started<HttpSession>, CallFault>> + Send + 'static {
+    ) -> impl Future<Output = Result<StartedConnection<HttpSession>, CallFault>> + Send + 'static {
         let (endpoint, remembered) = (self.endpoint.clone(), self.remembered.clone());
         let (lifecycle, wanted) = (lifecycle.clone(), self.wanted.clone());
         let owner = lifecycle.owner().clone();

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, watch};
 use super::super::inbound::Inbound;
 use super::super::mended;
 use super::super::result::RawResult;
-use super::outbox::{Flushed, Outbox};
+use super::outbox::{FlushStop, Outbox};
 use super::tasks::DropReason;
 use crate::child::StderrRing;
 use crate::upstream::lifecycle::{ConnectionEnd, EndKind, TransportConnection};
@@ -189,7 +189,7 @@ impl StdioConnection {
         state.outbox.request(id, line);
         if alone {
             // Nobody's bytes could join these: writing here saves a turn of the writer's task.
-            if let Flushed::Empty = state.flush() {
+            if let FlushStop::Empty = state.flush() {
                 return Ok(());
             }
         }
@@ -290,12 +290,12 @@ impl StdioConnection {
         let mut state = self.lock();
         loop {
             match state.flush() {
-                Flushed::Empty if state.stdin.is_none() => return Poll::Ready(()),
-                Flushed::Empty => {
+                FlushStop::Empty if state.stdin.is_none() => return Poll::Ready(()),
+                FlushStop::Empty => {
                     state.writer = Some(cx.waker().clone());
                     return Poll::Pending;
                 }
-                Flushed::Full => {
+                FlushStop::Full => {
                     let Some(stdin) = &state.stdin else { return Poll::Ready(()) };
                     match stdin.poll_write_ready(cx) {
                         Poll::Ready(Ok(())) => {}
@@ -306,7 +306,7 @@ impl StdioConnection {
                         }
                     }
                 }
-                Flushed::Broken => break,
+                FlushStop::Broken => break,
             }
         }
         state.stdin = None;
@@ -393,8 +393,8 @@ impl StdioConnection {
 }
 
 impl PipeState {
-    fn flush(&mut self) -> Flushed {
-        let Some(stdin) = &self.stdin else { return Flushed::Empty };
+    fn flush(&mut self) -> FlushStop {
+        let Some(stdin) = &self.stdin else { return FlushStop::Empty };
         let pending = std::cell::RefCell::new(&mut self.pending);
         self.outbox.flush(
             stdin,

@@ -16,7 +16,7 @@ use super::connection::{PipeReply, StdioConnection};
 use super::tasks;
 use crate::child::{ChildProcess, ChildSpec};
 use crate::config::{Protocol, StdioConfig};
-use crate::upstream::lifecycle::{Lifecycle, Started, TransportConnection as _, closed};
+use crate::upstream::lifecycle::{Lifecycle, StartedConnection, TransportConnection as _, closed};
 use crate::upstream::{CallFault, CallLimits, ToolInfo};
 use ptc_base::memory::MemoryBudget;
 
@@ -41,13 +41,13 @@ pub(super) async fn start(
     entry: Arc<StdioConfig>,
     lifecycle: Arc<Lifecycle<StdioConnection>>,
     memory: Option<MemoryBudget>,
-) -> Result<Started<StdioConnection>, CallFault> {
+) -> Result<StartedConnection<StdioConnection>, CallFault> {
     let mut child =
         ChildProcess::spawn(&ChildSpec::from(&*entry)).map_err(|e| CallFault::unavailable(e.to_string()))?;
     let pipes = child.pipes.take().ok_or_else(|| CallFault::unavailable("the child has no pipes"))?;
     let connection = Arc::new(StdioConnection::new(name, inbound, pipes.stdin, entry.max_response_bytes));
     tasks::spawn(&connection, &lifecycle, child, pipes.stdout, pipes.stderr, memory);
-    let mut unused = Unused(Some(connection.clone()));
+    let mut unused = UnusedConnection(Some(connection.clone()));
     let result = tokio::select! {
         result = greet(&connection, &entry) => result,
         () = lifecycle.closing() => Err(closed()),
@@ -57,7 +57,7 @@ pub(super) async fn start(
             unused.0 = None;
             settle(&connection, &lifecycle, &hello);
             let ServerHello { version: protocol_version, introduction, .. } = hello;
-            Ok(Started { connection, tools, protocol_version, introduction })
+            Ok(StartedConnection { connection, tools, protocol_version, introduction })
         }
         Err(fault) => {
             let died = fault.message.starts_with("mcp_stdio process");
@@ -103,9 +103,9 @@ fn settle(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnecti
 }
 
 /// A connection that did not come to be used is ended, also when its start is dropped half-way.
-struct Unused(Option<Arc<StdioConnection>>);
+struct UnusedConnection(Option<Arc<StdioConnection>>);
 
-impl Drop for Unused {
+impl Drop for UnusedConnection {
     fn drop(&mut self) {
         if let Some(connection) = &self.0 {
             connection.stop(FAILED_START_GRACE);

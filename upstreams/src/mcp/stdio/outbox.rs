@@ -31,7 +31,7 @@ struct OutboxLine {
 
 /// Why a flush stopped.
 #[derive(Debug)]
-pub(super) enum Flushed {
+pub(super) enum FlushStop {
     /// Everything is written.
     Empty,
     /// The pipe is full.
@@ -68,7 +68,7 @@ impl Outbox {
         pipe: &pipe::Sender,
         wanted: impl Fn(u64) -> bool,
         mut started: impl FnMut(u64),
-    ) -> Flushed {
+    ) -> FlushStop {
         while self.fill(&wanted) {
             match pipe.try_write(&self.batch[self.done..]) {
                 Ok(written) => {
@@ -83,12 +83,12 @@ impl Outbox {
                         self.recycle();
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flushed::Full,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return FlushStop::Full,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Flushed::Broken,
+                Err(_) => return FlushStop::Broken,
             }
         }
-        Flushed::Empty
+        FlushStop::Empty
     }
 
     /// Makes sure that there is something to write, if there is anything.
@@ -143,7 +143,7 @@ mod tests {
         outbox.request(3, b"three".to_vec());
         let started = RefCell::new(Vec::new());
         let flushed = outbox.flush(&sender, |id| id != 2, |id| started.borrow_mut().push(id));
-        assert!(matches!(flushed, Flushed::Empty) && outbox.is_empty());
+        assert!(matches!(flushed, FlushStop::Empty) && outbox.is_empty());
         assert_eq!(*started.borrow(), [1, 3]);
         drop(sender);
         assert_eq!(read_all(receiver).await, "one\nnote\nthree\n");
@@ -157,15 +157,15 @@ mod tests {
         outbox.request(1, vec![b'a'; 300_000]);
         outbox.request(2, b"two".to_vec());
         let mut started = Vec::new();
-        assert!(matches!(outbox.flush(&sender, |_| true, |id| started.push(id)), Flushed::Full));
+        assert!(matches!(outbox.flush(&sender, |_| true, |id| started.push(id)), FlushStop::Full));
         assert_eq!(started, [1]);
         let reading = tokio::spawn(read_all(receiver));
         loop {
             sender.writable().await.unwrap();
             match outbox.flush(&sender, |_| true, |id| started.push(id)) {
-                Flushed::Empty => break,
-                Flushed::Full => {}
-                Flushed::Broken => panic!("the pipe broke"),
+                FlushStop::Empty => break,
+                FlushStop::Full => {}
+                FlushStop::Broken => panic!("the pipe broke"),
             }
         }
         assert_eq!(started, [1, 2]);
@@ -190,6 +190,6 @@ mod tests {
         drop(receiver);
         let mut outbox = Outbox::default();
         outbox.request(1, b"x".to_vec());
-        assert!(matches!(outbox.flush(&sender, |_| true, |_| {}), Flushed::Broken));
+        assert!(matches!(outbox.flush(&sender, |_| true, |_| {}), FlushStop::Broken));
     }
 }

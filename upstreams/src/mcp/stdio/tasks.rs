@@ -61,7 +61,7 @@ async fn read(
     let mut lines = LineBuffer::default();
     // A reply is charged to its program when it is whole; until then it counts in what the process may take.
     let reservation = memory.map(MemoryReservation::new);
-    let mut oversized = Oversized { settled: false, may_be_reply: false, why: DropReason::TooLong };
+    let mut oversized = OversizedLine { settled: false, may_be_reply: false, why: DropReason::TooLong };
     let mut pace = Pace::default();
     // A message that goes on on the next line, as pretty-printed ones do; and bytes without an end that were looked at.
     let (mut begun, mut looked_at): (Option<PartialMessage>, usize) = (None, 0);
@@ -129,13 +129,13 @@ pub(super) enum DropReason {
 
 /// Finds the request that an oversized line answers: by its id, wherever that stands, because only one request waits, or else
 /// the oldest. A line whose id is known but no longer awaited fails no request, and neither does one that is no reply.
-struct Oversized {
+struct OversizedLine {
     settled: bool,
     may_be_reply: bool,
     why: DropReason,
 }
 
-impl Oversized {
+impl OversizedLine {
     fn begin(&mut self, connection: &StdioConnection, head: &[u8], why: DropReason) {
         let upstream = &*connection.name;
         match why {

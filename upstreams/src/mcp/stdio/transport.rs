@@ -15,7 +15,7 @@ use super::super::{protocol, result};
 use super::connection::{PipeReply, SHUTDOWN_GRACE, StdioConnection};
 use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
-use crate::upstream::lifecycle::{Lifecycle, Started};
+use crate::upstream::lifecycle::{Lifecycle, StartedConnection};
 use crate::upstream::{
     Call, CallFault, CallLimits, CallReply, Query, Stopwatch, ToolInfo, Visits, no_memory,
 };
@@ -71,7 +71,7 @@ impl Transport for StdioTransport {
     fn start(
         &self,
         lifecycle: &Arc<Lifecycle<StdioConnection>>,
-    ) -> impl Future<Output = Result<Started<StdioConnection>, CallFault>> + Send + 'static {
+    ) -> impl Future<Output = Result<StartedConnection<StdioConnection>, CallFault>> + Send + 'static {
         handshake::start(
             self.inbound.clone(),
             self.name.clone(),

@@ -3,7 +3,7 @@
 use super::approval::{Allowed, Wanted, allowed, ask_at, needed};
 use super::attempt::{Attempt, CalledTool};
 use super::caller::caller_of;
-use super::cold_start::{NotStarted, start};
+use super::cold_start::{UpstreamStartError, start};
 use super::input::Exchange;
 use super::input_progress::InputProgress;
 use super::present::renewed;
@@ -71,7 +71,7 @@ pub(super) async fn answer(
     let mut may_wrap = checked.may_wrap;
     let mut described = checked.tool;
     if checked.tool.is_none() {
-        while let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
+        while let Err(UpstreamStartError { fault, tried }) = start(&aggregator, &run, server).await {
             // In a box, as most calls need no sign-in.
             if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
                 give_back_uncounted(&run, &fault);

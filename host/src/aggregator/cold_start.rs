@@ -7,17 +7,21 @@ use ptc_engine::RunContext;
 use ptc_upstreams::upstream::CallFault;
 
 /// Why an upstream did not start.
-pub(super) struct NotStarted {
+pub(super) struct UpstreamStartError {
     pub(super) fault: CallFault,
     /// Whether a start was tried for this call.
     pub(super) tried: bool,
 }
 
 /// Starts a cold upstream, unless that has failed in this program already.
-pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &str) -> Result<(), NotStarted> {
+pub(super) async fn start(
+    aggregator: &Aggregator,
+    run: &RunContext,
+    server: &str,
+) -> Result<(), UpstreamStartError> {
     let usage = ProgramUsage::of(run);
     if let Some(fault) = usage.failed_start(server) {
-        return Err(NotStarted { fault: CallFault::unavailable(fault).never_sent(), tried: false });
+        return Err(UpstreamStartError { fault: CallFault::unavailable(fault).never_sent(), tried: false });
     }
     // In a box, as most calls need no start and none should carry the room for it.
     let loaded =
@@ -28,6 +32,6 @@ pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &st
         if !fault.uncounted && fault.sign_in_after.is_none() {
             usage.note_failed_start(server, fault.message.clone());
         }
-        NotStarted { tried: !fault.uncounted, fault: fault.never_sent() }
+        UpstreamStartError { tried: !fault.uncounted, fault: fault.never_sent() }
     })
 }

@@ -40,7 +40,7 @@ const MAX_PLAIN: usize = 16;
 
 /// Arguments ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Spelled<'a> {
+pub(super) struct SpelledArguments<'a> {
     /// One JSON object: the program's own text, unless it had to be changed.
     pub json: Cow<'a, [u8]>,
     /// Names that the schema requires without a default (ruling 57), and the program did not give, in the schema's order.
@@ -58,9 +58,12 @@ pub(super) struct Spelled<'a> {
 pub(super) fn spell_arguments<'a>(
     arguments: &'a ToolArguments,
     schema: &Value,
-) -> Result<Spelled<'a>, String> {
-    let unchanged =
-        |unexpected| Spelled { json: Cow::Borrowed(&arguments.json[..]), missing: Vec::new(), unexpected };
+) -> Result<SpelledArguments<'a>, String> {
+    let unchanged = |unexpected| SpelledArguments {
+        json: Cow::Borrowed(&arguments.json[..]),
+        missing: Vec::new(),
+        unexpected,
+    };
     let mut hyphenated = arguments.hyphenated.clone();
     hyphenated.sort_unstable_by_key(|range| range.start);
     let nulls: Vec<usize> = memchr::memmem::find_iter(&arguments.json, b"null").take(MAX_NULLS).collect();
@@ -98,7 +101,7 @@ pub(super) fn spell_arguments<'a>(
     json.push(b'}');
     let missing: Vec<String> =
         required.iter().filter(|name| !names.contains(**name)).map(|name| (*name).to_owned()).collect();
-    Ok(Spelled { json: Cow::Owned(json), missing, unexpected })
+    Ok(SpelledArguments { json: Cow::Owned(json), missing, unexpected })
 }
 
 /// The beginning of a name; messages show no more of a long one.
@@ -430,10 +433,10 @@ mod tests {
         ToolArguments { json, hyphenated }
     }
 
-    fn spell(marked: &str, schema: Value) -> Spelled<'static> {
+    fn spell(marked: &str, schema: Value) -> SpelledArguments<'static> {
         let arguments = arguments(marked);
         let spelled = spell_arguments(&arguments, &schema).unwrap();
-        Spelled { json: Cow::Owned(spelled.json.into_owned()), ..spelled }
+        SpelledArguments { json: Cow::Owned(spelled.json.into_owned()), ..spelled }
     }
 
     fn sent(marked: &str, schema: Value) -> String {
@@ -525,7 +528,10 @@ mod tests {
         let schema = json!({"properties": {"a": {"type": "string"}}, "required": ["a"]});
         let borrowed = |text: &str| {
             let arguments = ToolArguments { json: text.as_bytes().to_vec(), hyphenated: Vec::new() };
-            matches!(spell_arguments(&arguments, &schema), Ok(Spelled { json: Cow::Borrowed(_), .. }))
+            matches!(
+                spell_arguments(&arguments, &schema),
+                Ok(SpelledArguments { json: Cow::Borrowed(_), .. })
+            )
         };
         assert!(borrowed(r#"{"a":"x","b":[1]}"#));
         assert!(!borrowed(r#"{"a":"x","b":[null]}"#), "it might be left out");

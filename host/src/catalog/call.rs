@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use ptc_vm::machine::{ArgumentsError, UpstreamCall};
 
-use super::arguments::{Spelled, spell_arguments};
+use super::arguments::{SpelledArguments, spell_arguments};
 use super::doc::{call_example, named_tool};
 use super::payload::may_wrap;
 use super::rest_arguments::check_rest_arguments;
@@ -66,13 +66,13 @@ pub async fn check_large_call<'c>(
         Ok::<_, String>((arguments.into_owned(), note))
     }));
     let (arguments, note) = checked.await?;
-    let Named { server, tool_name, tool } = named(catalog, call)?;
+    let ToolName { server, tool_name, tool } = named(catalog, call)?;
     let may_wrap = tool.is_none_or(|tool| may_wrap(tool.output_schema.as_ref()));
     Ok(CheckedCall { server, tool_name, tool, may_wrap, arguments: Cow::Owned(arguments), note })
 }
 
 /// The server and the tool that a call names.
-struct Named<'c> {
+struct ToolName<'c> {
     server: &'c ServerEntry,
     tool_name: &'c str,
     tool: Option<&'c ToolEntry>,
@@ -83,7 +83,7 @@ struct Named<'c> {
 /// # Errors
 /// The message with which the program ends, hints included.
 pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<CheckedCall<'c>, String> {
-    let Named { server, tool_name, tool } = named(catalog, call)?;
+    let ToolName { server, tool_name, tool } = named(catalog, call)?;
     let name = &server.name;
     let not_encodable =
         |reason: &str| format!("tool '{name}.{tool_name}' rejected args: not JSON-encodable ({reason})");
@@ -146,7 +146,7 @@ pub(super) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
 ///
 /// # Errors
 /// As [`check_call`].
-fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Named<'c>, String> {
+fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<ToolName<'c>, String> {
     let name = match &call.server {
         Ok(name) => name,
         Err(shown) => {
@@ -184,10 +184,10 @@ fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Named<'c>, 
     if tool.is_none() && (server.loaded || tool_name.len() > MAX_TOOL_NAME) {
         return Err(unknown_tool(server, tool_name));
     }
-    Ok(Named { server, tool_name, tool })
+    Ok(ToolName { server, tool_name, tool })
 }
 
-fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'_>) -> String {
+fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &SpelledArguments<'_>) -> String {
     let mut text = format!(
         "tool '{}.{}' rejected args: missing required args {}\n",
         server.name,

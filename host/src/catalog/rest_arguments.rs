@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use ptc_mcp::json::{Map, Value};
 
-use super::arguments::Spelled;
+use super::arguments::SpelledArguments;
 use super::call::MAX_HINTED;
 use super::{ServerEntry, ToolEntry};
 use ptc_base::similar::most_similar;
@@ -28,7 +28,7 @@ const MAX_IN_URL: usize = 65_536;
 pub(super) fn check_rest_arguments(
     server: &ServerEntry,
     tool: &ToolEntry,
-    spelled: &Spelled<'_>,
+    spelled: &SpelledArguments<'_>,
 ) -> Result<(), String> {
     let rejected = format!("tool '{}.{}' rejected args:", server.name, tool.name);
     let no_properties = Map::new();
@@ -99,7 +99,7 @@ mod tests {
         tool.meta.insert("omittedParameters".to_owned(), json!(["filter"]));
         let unexpected = unexpected.iter().map(|&name| name.to_owned()).collect();
         let json = Cow::Borrowed(arguments.as_bytes());
-        check_rest_arguments(&server, &tool, &Spelled { json, missing: Vec::new(), unexpected })
+        check_rest_arguments(&server, &tool, &SpelledArguments { json, missing: Vec::new(), unexpected })
     }
 
     #[test]

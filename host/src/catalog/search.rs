@@ -27,7 +27,7 @@ struct Match<'c> {
 }
 
 /// A tool with its score without the name of its server, and with it.
-type Scored<'c> = (&'c ToolEntry, u32, u32);
+type ScoredTool<'c> = (&'c ToolEntry, u32, u32);
 
 /// The best `limit` lines for the words of a query: tools of loaded servers first, then, unless `load` is set, hints at servers
 /// that are not loaded. Local builtins rank after both; the caller appends them while there is room. The steps of the search
@@ -92,7 +92,7 @@ fn ranking(a: &Match<'_>, b: &Match<'_>) -> Ordering {
         .then_with(|| name(a).cmp(name(b)))
 }
 
-fn score_of<'c>(server: &'c ServerEntry, tool: &'c ToolEntry, query: &[String]) -> Scored<'c> {
+fn score_of<'c>(server: &'c ServerEntry, tool: &'c ToolEntry, query: &[String]) -> ScoredTool<'c> {
     let other = score(query, tool.tokens.other.iter(), 0);
     let own = score(query, tool.tokens.name.iter(), NAME_BOOST) + other;
     let full = score(query, server.tokens.name.iter().chain(&tool.tokens.name), NAME_BOOST) + other;
@@ -101,7 +101,7 @@ fn score_of<'c>(server: &'c ServerEntry, tool: &'c ToolEntry, query: &[String]) 
 
 /// The tools of a server that match. A query that names the server would otherwise match all of its tools and bury the good
 /// ones.
-fn best_of<'c>(server: &'c ServerEntry, scored: Vec<Scored<'c>>) -> impl Iterator<Item = Match<'c>> {
+fn best_of<'c>(server: &'c ServerEntry, scored: Vec<ScoredTool<'c>>) -> impl Iterator<Item = Match<'c>> {
     let some_by_themselves = scored.iter().any(|(_, own, _)| *own > 0);
     let kept =
         scored.into_iter().filter(move |(_, own, full)| *full > 0 && (*own > 0 || !some_by_themselves));

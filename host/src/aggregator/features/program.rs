@@ -2,7 +2,7 @@
 
 use super::super::attempt::Attempt;
 use super::super::caller::caller_of;
-use super::super::cold_start::{NotStarted, start};
+use super::super::cold_start::{UpstreamStartError, start};
 use super::super::program_fault::raise;
 use super::super::runtime::{Aggregator, ConfiguredUpstream};
 use super::super::sign_in::{RepeatableRequest, SignIns};
@@ -74,7 +74,7 @@ async fn content(
     let mut sign_ins = SignIns::new(aggregator, run, desk, member, RepeatableRequest::Feature(&request));
     loop {
         let (fault, tried) = match start(aggregator, run, &request.server).await {
-            Err(NotStarted { fault, tried }) => (fault, tried),
+            Err(UpstreamStartError { fault, tried }) => (fault, tried),
             Ok(()) => {
                 let features = Features::of(member, aggregator).on_behalf_of(caller_of(run));
                 attempt.is_sent(time::now());
@@ -147,8 +147,8 @@ async fn signed_in(
     let mut sign_ins = SignIns::new(aggregator, run, desk, member, RepeatableRequest::Feature(request));
     loop {
         let (fault, word) = match found(aggregator, run, member, request).await {
-            Err(NotFound::Faulty { fault, word }) => (fault, word),
-            Err(NotFound::TooLarge) => return Err("catalog_result_too_large"),
+            Err(LookupError::Faulty { fault, word }) => (fault, word),
+            Err(LookupError::TooLarge) => return Err("catalog_result_too_large"),
             Ok(found) => return Ok(found),
         };
         if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
@@ -177,7 +177,7 @@ fn method(feature: Feature) -> &'static str {
 type AnnotatedList = (Value, Option<String>);
 
 /// Why there is none.
-enum NotFound {
+enum LookupError {
     /// For a world fault, whose word this is.
     Faulty { fault: CallFault, word: &'static str },
     /// Not even its first item fits into the answer.
@@ -189,16 +189,16 @@ async fn found(
     run: &Rc<RunContext>,
     member: &ConfiguredUpstream,
     request: &FeatureRequest,
-) -> Result<AnnotatedList, NotFound> {
+) -> Result<AnnotatedList, LookupError> {
     let features =
         Features::of(member, aggregator).on_behalf_of(caller_of(run)).audited(aggregator, Some(run));
-    if let Err(NotStarted { fault, .. }) = start(aggregator, run, &request.server).await {
+    if let Err(UpstreamStartError { fault, .. }) = start(aggregator, run, &request.server).await {
         features.record_unsent(method(request.feature), "{}", fault.reason).await;
-        return Err(NotFound::Faulty { fault, word: UNAVAILABLE });
+        return Err(LookupError::Faulty { fault, word: UNAVAILABLE });
     }
     let charge = ReplyCharge::new(run.memory.clone());
     let limits = limits(aggregator, run);
-    let faulty = |fault: CallFault| NotFound::Faulty { word: fault.reason.as_str(), fault };
+    let faulty = |fault: CallFault| LookupError::Faulty { word: fault.reason.as_str(), fault };
     let (mut items, is_cut, offered, plural) = match (request.feature, &request.argument) {
         (Feature::ResourceComplete | Feature::PromptComplete, Some((argument, value))) => {
             let kind = match request.feature {
@@ -231,7 +231,7 @@ async fn found(
     let all = items.len();
     let kept = fitting(&items, aggregator.limits.max_discovery_bytes);
     if kept == 0 && all > 0 {
-        return Err(NotFound::TooLarge);
+        return Err(LookupError::TooLarge);
     }
     items.truncate(kept);
     let note = match (kept < all, is_cut) {

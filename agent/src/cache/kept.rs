@@ -1,7 +1,7 @@
 //! Kept results of upstream tools (agent.md 8.9).
 
 use super::CacheKey;
-use super::store::{CacheLimits, NotKept, refused};
+use super::store::{CacheError, CacheLimits, refused};
 use bytes::Bytes;
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ impl KeptResults {
         json: Bytes,
         limits: CacheLimits,
         others: usize,
-    ) -> Result<(), NotKept> {
+    ) -> Result<(), CacheError> {
         self.forget(&key);
         refused(json.len(), limits, others.saturating_add(self.bytes))?;
         self.bytes += json.len();

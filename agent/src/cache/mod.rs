@@ -8,4 +8,4 @@ mod key;
 mod store;
 
 pub(crate) use key::{CacheKey, canonical_key, canonical_map};
-pub(crate) use store::{CacheLimits, NotKept, ToolCache};
+pub(crate) use store::{CacheError, CacheLimits, ToolCache};

@@ -12,18 +12,18 @@ use std::sync::{Arc, MutexGuard};
 
 /// A result: kept from before, or fresh.
 #[derive(Debug, Clone)]
-pub(crate) struct Fetched {
+pub(crate) struct CachedResult {
     /// The result as JSON.
     pub json: Bytes,
     /// Whether it was there already.
     pub hit: bool,
     /// Why it is not kept for later calls; `None` if it is.
-    pub refused: Option<NotKept>,
+    pub refused: Option<CacheError>,
 }
 
 /// Why a result is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotKept {
+pub(crate) enum CacheError {
     /// It is larger than its tool may keep.
     TooLarge {
         /// Its size.
@@ -46,20 +46,22 @@ pub(crate) enum NotKept {
     Declined,
 }
 
-impl fmt::Display for NotKept {
+impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotKept::TooLarge { bytes, max } => {
+            CacheError::TooLarge { bytes, max } => {
                 write!(f, "it is {bytes} bytes and this tool may keep {max}; ask for less, or in parts")
             }
-            NotKept::Full { bytes, retained, max } => {
+            CacheError::Full { bytes, retained, max } => {
                 write!(
                     f,
                     "it is {bytes} bytes, and of the {max} that may be kept {retained} are in use; ask for less"
                 )
             }
-            NotKept::Declined => f.write_str("a program's call gives more than this"),
-            NotKept::Ambiguous => f.write_str("two of its arguments have the same name but for `-` and `_`"),
+            CacheError::Declined => f.write_str("a program's call gives more than this"),
+            CacheError::Ambiguous => {
+                f.write_str("two of its arguments have the same name but for `-` and `_`")
+            }
         }
     }
 }
@@ -103,7 +105,7 @@ impl ToolCache {
     ///
     /// # Errors
     /// Why it is not kept; nor is the earlier one then.
-    pub(crate) fn keep(&self, key: CacheKey, json: Bytes, limits: CacheLimits) -> Result<(), NotKept> {
+    pub(crate) fn keep(&self, key: CacheKey, json: Bytes, limits: CacheLimits) -> Result<(), CacheError> {
         let mut state = self.state();
         let others = state.retained;
         state.upstream.put(key, json, limits, others)
@@ -135,24 +137,24 @@ impl ToolCache {
         limits: CacheLimits,
         keeps: &AtomicBool,
         run: impl Future<Output = Result<Bytes, E>>,
-    ) -> Result<Fetched, E> {
+    ) -> Result<CachedResult, E> {
         let slot = self.state().slots.entry(key.clone()).or_default().clone();
         let mut place = slot.lock().await;
         if let Some(json) = &*place {
-            return Ok(Fetched { json: json.clone(), hit: true, refused: None });
+            return Ok(CachedResult { json: json.clone(), hit: true, refused: None });
         }
         let json = run.await?;
         let refused = match keeps.load(Ordering::Relaxed) {
             true => self.reserve(json.len(), limits).err(),
-            false => Some(NotKept::Declined),
+            false => Some(CacheError::Declined),
         };
         if refused.is_none() {
             *place = Some(json.clone());
         }
-        Ok(Fetched { json, hit: false, refused })
+        Ok(CachedResult { json, hit: false, refused })
     }
 
-    fn reserve(&self, bytes: usize, limits: CacheLimits) -> Result<(), NotKept> {
+    fn reserve(&self, bytes: usize, limits: CacheLimits) -> Result<(), CacheError> {
         let mut state = self.state();
         refused(bytes, limits, state.retained + state.upstream.bytes())?;
         state.retained += bytes;
@@ -161,12 +163,12 @@ impl ToolCache {
 }
 
 /// Whether limits keep a result out, where `retained` bytes are kept already.
-pub(super) fn refused(bytes: usize, limits: CacheLimits, retained: usize) -> Result<(), NotKept> {
+pub(super) fn refused(bytes: usize, limits: CacheLimits, retained: usize) -> Result<(), CacheError> {
     if let Some(max) = limits.entry.filter(|max| bytes > *max) {
-        return Err(NotKept::TooLarge { bytes, max });
+        return Err(CacheError::TooLarge { bytes, max });
     }
     match limits.total.filter(|max| retained.saturating_add(bytes) > *max) {
-        Some(max) => Err(NotKept::Full { bytes, retained, max }),
+        Some(max) => Err(CacheError::Full { bytes, retained, max }),
         None => Ok(()),
     }
 }
@@ -204,10 +206,10 @@ mod tests {
         let total = CacheLimits { total: Some(4), entry: None };
         assert!(cache.fetch(&key("a"), total, &KEEPS, give("123")).await.unwrap().refused.is_none());
         let full = cache.fetch(&key("b"), total, &KEEPS, give("12")).await.unwrap();
-        assert_eq!(full.refused, Some(NotKept::Full { bytes: 2, retained: 3, max: 4 }));
+        assert_eq!(full.refused, Some(CacheError::Full { bytes: 2, retained: 3, max: 4 }));
         let small = CacheLimits { entry: Some(0), ..total };
         let large = cache.fetch(&key("c"), small, &KEEPS, give("1")).await.unwrap();
-        assert_eq!(large.refused, Some(NotKept::TooLarge { bytes: 1, max: 0 }));
+        assert_eq!(large.refused, Some(CacheError::TooLarge { bytes: 1, max: 0 }));
         assert!(cache.fetch(&key("a"), total, &KEEPS, give("x")).await.unwrap().hit);
     }
 
@@ -233,7 +235,7 @@ mod tests {
         let cache = ToolCache::default();
         let declined = AtomicBool::new(false);
         let first = cache.fetch(&key("a"), CacheLimits::default(), &declined, give("1")).await.unwrap();
-        assert_eq!((first.refused, cache.retained_bytes()), (Some(NotKept::Declined), 0));
+        assert_eq!((first.refused, cache.retained_bytes()), (Some(CacheError::Declined), 0));
         assert!(!cache.fetch(&key("a"), CacheLimits::default(), &KEEPS, give("2")).await.unwrap().hit);
     }
 
@@ -244,11 +246,11 @@ mod tests {
         cache.keep(key("a"), Bytes::from("1"), limits).unwrap();
         cache.keep(key("a"), Bytes::from("123"), limits).unwrap();
         assert_eq!((cache.kept(&key("a")), cache.retained_bytes()), (Some("123".into()), 3));
-        let full = NotKept::Full { bytes: 2, retained: 3, max: 4 };
+        let full = CacheError::Full { bytes: 2, retained: 3, max: 4 };
         assert_eq!(cache.keep(key("b"), Bytes::from("12"), limits), Err(full));
         assert_eq!(
             cache.keep(key("a"), Bytes::from("1234"), limits),
-            Err(NotKept::TooLarge { bytes: 4, max: 3 })
+            Err(CacheError::TooLarge { bytes: 4, max: 3 })
         );
         assert_eq!(
             (cache.kept(&key("a")), cache.retained_bytes()),

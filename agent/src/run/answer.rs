@@ -7,14 +7,14 @@ use ptc_base::json::{Number, Value as Json};
 
 /// Why a text is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rejected {
+pub(super) struct AnswerError {
     /// [`FailReason::JsonParseError`] or [`FailReason::ValidationError`].
     pub(super) reason: FailReason,
     pub(super) message: String,
     structured: bool,
 }
 
-impl Rejected {
+impl AnswerError {
     /// The feedback for the model's next attempt.
     pub(super) fn feedback(&self) -> String {
         let wanted = if self.structured {
@@ -27,11 +27,11 @@ impl Rejected {
 }
 
 /// The answer that `text` is, if the agent's validators accept it.
-pub(super) fn answer(config: &Config, text: &str) -> Result<Json, Rejected> {
+pub(super) fn answer(config: &Config, text: &str) -> Result<Json, AnswerError> {
     let signature = config.signature.as_ref();
     let value = typed(signature, text)?;
     let structured = signature.is_some_and(|signature| signature.returns.is_structured());
-    config.accepts(&value).map(|()| value).map_err(|message| Rejected {
+    config.accepts(&value).map(|()| value).map_err(|message| AnswerError {
         reason: FailReason::ValidationError,
         message,
         structured,
@@ -39,21 +39,21 @@ pub(super) fn answer(config: &Config, text: &str) -> Result<Json, Rejected> {
 }
 
 /// The answer of the signature's type that `text` is.
-fn typed(signature: Option<&Signature>, text: &str) -> Result<Json, Rejected> {
+fn typed(signature: Option<&Signature>, text: &str) -> Result<Json, AnswerError> {
     let Some(ty) = signature.map(|signature| &signature.returns).filter(|ty| !ty.is_text()) else {
         return Ok(Json::from(text));
     };
     if let Type::Schema(schema) = ty.required() {
         let structured = ty.is_structured();
         let made = by_schema(schema, structured, text);
-        return made.map_err(|(reason, message)| Rejected { reason, message, structured });
+        return made.map_err(|(reason, message)| AnswerError { reason, message, structured });
     }
     if ty.is_structured() { structured(ty, text) } else { scalar(ty, text) }
 }
 
 /// The first JSON object or array in a text that fits. If none does, the fault of the first.
-fn structured(ty: &Type, text: &str) -> Result<Json, Rejected> {
-    let rejected = |reason, message: String| Rejected { reason, message, structured: true };
+fn structured(ty: &Type, text: &str) -> Result<Json, AnswerError> {
+    let rejected = |reason, message: String| AnswerError { reason, message, structured: true };
     let mut first = None;
     let mut spans = Spans::of(text);
     for found in fenced(text).chain(&mut spans) {
@@ -89,8 +89,8 @@ fn unwrapped(ty: &Type, found: Json) -> Result<Json, &'static str> {
 
 /// A single value, however it is dressed: quoted, fenced, bold, with a full stop.
 #[expect(clippy::disallowed_methods, reason = "entry point: scalar()")]
-fn scalar(ty: &Type, text: &str) -> Result<Json, Rejected> {
-    let rejected = |reason, message: String| Rejected { reason, message, structured: false };
+fn scalar(ty: &Type, text: &str) -> Result<Json, AnswerError> {
+    let rejected = |reason, message: String| AnswerError { reason, message, structured: false };
     let unreadable = |message: String| rejected(FailReason::JsonParseError, message);
     let quoted = serde_json::from_str::<String>(text.trim()).ok();
     let bare = undressed(quoted.as_deref().unwrap_or(text));

@@ -33,7 +33,7 @@ mod upstreams;
 pub use crate::settings::{Progress, ProgressFn};
 pub use fail::{Fail, FailReason};
 pub(crate) use feedback::quoted;
-pub(crate) use shared::{Inherited, RunScope};
+pub(crate) use shared::{InheritedState, RunScope};
 pub use state::{ChatState, Journal};
 pub use step::{
     BudgetFn, FeedbackFn, OnBudgetExceeded, RunOptions, Step, StepUsage, ToolCallRecord, TraceMode, Turn,
@@ -69,7 +69,7 @@ impl Agent {
     pub(crate) async fn run_within(
         &self,
         options: RunOptions,
-        inherited: Option<Inherited>,
+        inherited: Option<InheritedState>,
         watch: Option<Watch>,
     ) -> Result<Step, Box<Step>> {
         let mut run = AgentRun::new(self, options, inherited, watch);
@@ -107,7 +107,7 @@ impl AgentRun {
     fn new(
         agent: &Agent,
         mut options: RunOptions,
-        inherited: Option<Inherited>,
+        inherited: Option<InheritedState>,
         watch: Option<Watch>,
     ) -> AgentRun {
         if let Some(value) = options.previous.as_ref().and_then(|previous| previous.value.clone()) {

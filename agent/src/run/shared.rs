@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 
 /// The data that a nested run inherits from the outer run.
 #[derive(Clone)]
-pub(crate) struct Inherited {
+pub(crate) struct InheritedState {
     /// Runs around this one.
     pub(crate) depth: u32,
     /// Responses of models that are left.
@@ -66,7 +66,7 @@ impl RunScope {
     pub(crate) fn new(
         config: Arc<Config>,
         options: &mut RunOptions,
-        inherited: Option<Inherited>,
+        inherited: Option<InheritedState>,
         watch: Option<Watch>,
     ) -> RunScope {
         let started = time::now();
@@ -148,8 +148,8 @@ impl RunScope {
     }
 
     /// The data that a nested run inherits.
-    pub(crate) fn inheritance(&self) -> Inherited {
-        Inherited {
+    pub(crate) fn inheritance(&self) -> InheritedState {
+        InheritedState {
             depth: self.depth + 1,
             budget: self.budget.clone(),
             deadline: self.deadline,

@@ -2,7 +2,7 @@
 
 use super::RunEvent;
 use super::shared::RunScope;
-use crate::cache::{CacheLimits, NotKept, canonical_key};
+use crate::cache::{CacheError, CacheLimits, canonical_key};
 use crate::llm::{Image, lift, may_hold};
 use crate::telemetry::{Event, OpenSpan, ToolCallEvent, args, summary};
 use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, fitted, invoke};
@@ -36,7 +36,7 @@ pub(super) struct ToolResult {
     pub(super) json: Bytes,
     pub(super) hit: bool,
     /// Why it is not kept; `None` if it is.
-    pub(super) refused: Option<NotKept>,
+    pub(super) refused: Option<CacheError>,
     /// Whether it was to be kept.
     pub(super) cacheable: bool,
     /// The arguments as the tool got them, where the result may be kept.
@@ -124,8 +124,8 @@ pub(super) async fn get(
     match key {
         None => {
             let json = call.await?;
-            let declined = (!keeps.load(Ordering::Relaxed)).then_some(NotKept::Declined);
-            let refused = declined.or(cached.then_some(NotKept::Ambiguous));
+            let declined = (!keeps.load(Ordering::Relaxed)).then_some(CacheError::Declined);
+            let refused = declined.or(cached.then_some(CacheError::Ambiguous));
             Ok(ToolResult { refused, cacheable: cached, arguments: kept_arguments, ..ToolResult::new(json) })
         }
         Some(key) => {
@@ -158,7 +158,7 @@ fn told(json: &[u8]) -> String {
 pub(super) fn keep(run: &RunScope, name: &str, tool: &ToolSpec, arguments: &JsonMap, got: &mut ToolResult) {
     got.cacheable = true;
     let Some(key) = canonical_key(name, arguments) else {
-        got.refused = Some(NotKept::Ambiguous);
+        got.refused = Some(CacheError::Ambiguous);
         return;
     };
     got.key_hash = Some(key.hash_text());
@@ -193,7 +193,7 @@ fn bounded(value: &Json, max: usize) -> Result<Bytes, ToolError> {
         ))
     };
     let least = least_length(value, max).ok_or_else(too_large)?;
-    let mut out = Bounded { bytes: Vec::with_capacity(least), max };
+    let mut out = BoundedBuffer { bytes: Vec::with_capacity(least), max };
     match serde_json::to_writer(&mut out, value) {
         Ok(()) => Ok(out.bytes.into()),
         Err(error) if error.is_io() => Err(too_large()),
@@ -227,12 +227,12 @@ fn least_length(value: &Json, max: usize) -> Option<usize> {
 }
 
 /// Bytes that never become more than `max`.
-struct Bounded {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     max: usize,
 }
 
-impl io::Write for Bounded {
+impl io::Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() > self.max - self.bytes.len() {
             return Err(io::Error::other("too large"));

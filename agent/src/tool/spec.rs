@@ -2,7 +2,7 @@
 
 use super::ToolHandler;
 #[cfg(feature = "typed")]
-use super::typed::{Typed, TypedHandler};
+use super::typed::{TypedHandler, TypedTool};
 use crate::signature::{IntoSignature, Schema, Signature, Type};
 use ptc_base::json::{Value as Json, json};
 #[cfg(feature = "typed")]
@@ -176,7 +176,7 @@ impl ToolSpec {
         H: TypedHandler<Args, Form>,
         Form: 'static,
     {
-        let mut tool = ToolSpec::new(Typed::new(handler));
+        let mut tool = ToolSpec::new(TypedTool::new(handler));
         tool.name = Some(name.into());
         match Type::of::<Args>() {
             Ok(Type::Schema(schema)) => tool.arguments = Some(schema),

@@ -48,24 +48,24 @@ fn as_json<Out: Serialize, E: fmt::Display>(made: Result<Out, E>) -> Result<Json
 }
 
 /// A typed handler as one of JSON.
-pub(super) struct Typed<H, Args, Form> {
+pub(super) struct TypedTool<H, Args, Form> {
     handler: H,
     types: PhantomData<fn(Args, Form)>,
 }
 
-impl<H, Args, Form> Typed<H, Args, Form> {
+impl<H, Args, Form> TypedTool<H, Args, Form> {
     pub(super) fn new(handler: H) -> Self {
-        Typed { handler, types: PhantomData }
+        TypedTool { handler, types: PhantomData }
     }
 }
 
-impl<H, Args, Form> ToolHandler for Typed<H, Args, Form>
+impl<H, Args, Form> ToolHandler for TypedTool<H, Args, Form>
 where
     H: TypedHandler<Args, Form>,
     Args: DeserializeOwned + Send + 'static,
     Form: 'static,
 {
-    #[expect(clippy::disallowed_methods, reason = "entry point: Typed.call")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: TypedTool.call")]
     fn call(&self, arguments: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
         match serde_json::from_str(&Json::Object(arguments).to_string()) {
             Ok(arguments) => self.handler.run(arguments, context),

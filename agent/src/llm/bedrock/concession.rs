@@ -4,33 +4,33 @@ use super::super::{LlmError, LlmErrorKind, LlmRequest, Message};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A set of concessions.
-pub(super) type Made = u8;
+pub(super) type ConcessionSet = u8;
 
 /// Images of tool results are described in words.
-pub(super) const NO_TOOL_IMAGES: Made = 1;
+pub(super) const NO_TOOL_IMAGES: ConcessionSet = 1;
 /// No cache points.
-pub(super) const NO_CACHE: Made = 1 << 1;
+pub(super) const NO_CACHE: ConcessionSet = 1 << 1;
 /// The answer's schema is in the system prompt, instead of a tool that the model must call.
-pub(super) const NO_FORCED_TOOL: Made = 1 << 2;
+pub(super) const NO_FORCED_TOOL: ConcessionSet = 1 << 2;
 /// Tool results do not say whether they are errors.
-pub(super) const NO_STATUS: Made = 1 << 3;
+pub(super) const NO_STATUS: ConcessionSet = 1 << 3;
 
 /// The concessions that a model has needed so far.
 #[derive(Debug, Default)]
 pub(super) struct Concessions(AtomicU8);
 
 impl Concessions {
-    pub(super) fn made(&self) -> Made {
+    pub(super) fn made(&self) -> ConcessionSet {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note(&self, concession: Made) {
+    pub(super) fn note(&self, concession: ConcessionSet) {
         self.0.fetch_or(concession, Ordering::Relaxed);
     }
 }
 
 /// The concession that a refusal asks for, if it has not been made yet.
-pub(super) fn find(error: &LlmError, made: Made, request: &LlmRequest) -> Option<Made> {
+pub(super) fn find(error: &LlmError, made: ConcessionSet, request: &LlmRequest) -> Option<ConcessionSet> {
     if error.kind != LlmErrorKind::InvalidRequest || error.status.is_none() {
         return None;
     }

@@ -3,7 +3,7 @@
 use super::super::image::lower;
 use super::super::message::{instructions, schema_in_words, tells_error};
 use super::super::{Image, LlmError, LlmErrorKind, LlmRequest, Message};
-use super::concession::{Made, NO_CACHE, NO_FORCED_TOOL, NO_STATUS, NO_TOOL_IMAGES};
+use super::concession::{ConcessionSet, NO_CACHE, NO_FORCED_TOOL, NO_STATUS, NO_TOOL_IMAGES};
 use ptc_base::json::{Value as Json, json};
 
 /// Longest id of a call, in characters.
@@ -12,14 +12,14 @@ const MAX_ID: usize = 64;
 /// One way to ask: a request and the concessions that it makes.
 pub(super) struct RequestVariant<'a> {
     request: &'a LlmRequest,
-    made: Made,
+    made: ConcessionSet,
     caches: bool,
     /// The tool with which the model gives an answer that has a schema.
     answer_tool: Option<String>,
 }
 
 impl<'a> RequestVariant<'a> {
-    pub(super) fn new(model: &str, request: &'a LlmRequest, made: Made) -> RequestVariant<'a> {
+    pub(super) fn new(model: &str, request: &'a LlmRequest, made: ConcessionSet) -> RequestVariant<'a> {
         let forced = request.schema.is_some() && made & NO_FORCED_TOOL == 0;
         let answer_tool = forced.then(|| {
             let mut name = "answer".to_owned();

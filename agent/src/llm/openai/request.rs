@@ -4,14 +4,14 @@ use super::super::image::lower;
 use super::super::message::schema_in_words;
 use super::super::{Image, LlmRequest, Message, ToolCallMsg};
 use super::concession::{
-    Made, NEW_MAX_TOKENS, NO_FORMAT, NO_MADE_IMAGES, NO_NULL_CONTENT, NO_SCHEMA, NO_STREAM_OPTIONS,
+    ConcessionSet, NEW_MAX_TOKENS, NO_FORMAT, NO_MADE_IMAGES, NO_NULL_CONTENT, NO_SCHEMA, NO_STREAM_OPTIONS,
     NO_TOOL_IMAGES, VALID_ARGUMENTS,
 };
 use super::strict::strict;
 use ptc_base::json::{Value as Json, json};
 
 /// The body of a request, spelled so that it makes the concessions in `made`.
-pub(super) fn body(model: &str, request: &LlmRequest, made: Made, stream: bool) -> Json {
+pub(super) fn body(model: &str, request: &LlmRequest, made: ConcessionSet, stream: bool) -> Json {
     let mut body = json!({"model": model, "messages": messages(request, made)});
     if !request.tools.is_empty() {
         body["tools"] =
@@ -45,7 +45,7 @@ pub(super) fn body(model: &str, request: &LlmRequest, made: Made, stream: bool) 
     body
 }
 
-fn messages(request: &LlmRequest, made: Made) -> Vec<Json> {
+fn messages(request: &LlmRequest, made: ConcessionSet) -> Vec<Json> {
     let mut system = request.system.clone();
     if let Some(schema) = &request.schema
         && made & (NO_SCHEMA | NO_FORMAT) != 0
@@ -90,7 +90,7 @@ fn messages(request: &LlmRequest, made: Made) -> Vec<Json> {
     messages
 }
 
-fn assistant(content: &str, tool_calls: &[ToolCallMsg], images: &[Image], made: Made) -> Json {
+fn assistant(content: &str, tool_calls: &[ToolCallMsg], images: &[Image], made: ConcessionSet) -> Json {
     let mut message = json!({"role": "assistant", "content": content});
     if !tool_calls.is_empty() {
         if content.is_empty() && made & NO_NULL_CONTENT == 0 {
@@ -118,7 +118,7 @@ fn images_of_tools(shown: &mut Vec<&Image>) -> Option<Json> {
     Some(json!({"role": "user", "content": parts}))
 }
 
-fn tool_call(call: &ToolCallMsg, made: Made) -> Json {
+fn tool_call(call: &ToolCallMsg, made: ConcessionSet) -> Json {
     let valid = made & VALID_ARGUMENTS == 0 || call.object().is_some();
     let arguments = if valid { call.arguments.clone() } else { call.as_object().to_string() };
     json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})

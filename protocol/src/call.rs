@@ -14,7 +14,7 @@ use tracing::{error, info};
 
 use super::client_requests::Outgoing;
 use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
-use super::exposed::Exposed;
+use super::exposed::ExposedFeatures;
 use super::hearing::Hearing;
 use super::listeners::ChannelSlot;
 use super::observer::CallSpan;
@@ -128,14 +128,14 @@ impl Channel {
 
 /// A client's subscription. Dropping it ends the upstream subscriptions that no other client needs.
 pub struct Watching {
-    exposed: Arc<Exposed>,
+    exposed: Arc<ExposedFeatures>,
     /// What it is told of.
     pub watch: Watch,
 }
 
 impl Watching {
     /// The subscription of a client on a pipe, to all lists.
-    pub fn all_lists(exposed: &Arc<Exposed>) -> Self {
+    pub fn all_lists(exposed: &Arc<ExposedFeatures>) -> Self {
         let lists = Subscription { resources: true, prompts: true, ..Subscription::default() };
         Self { exposed: exposed.clone(), watch: exposed.watch(lists) }
     }
@@ -155,19 +155,19 @@ impl Drop for Watching {
 
 /// How a call ended.
 #[derive(Debug)]
-pub enum Finished {
+pub enum CallResponse {
     /// With this response.
     Reply(Vec<u8>),
     /// It was cancelled. Holds the response for transports that answer calls whose conversation has ended.
     Cancelled(CancelledBy, Vec<u8>),
 }
 
-impl Finished {
+impl CallResponse {
     /// The response, unless the client itself has cancelled the call and expects none.
     pub fn into_reply(self) -> Option<Vec<u8>> {
         match self {
-            Finished::Cancelled(CancelledBy::Message, _) => None,
-            Finished::Reply(body) | Finished::Cancelled(CancelledBy::End, body) => Some(body),
+            CallResponse::Cancelled(CancelledBy::Message, _) => None,
+            CallResponse::Reply(body) | CallResponse::Cancelled(CancelledBy::End, body) => Some(body),
         }
     }
 }
@@ -204,7 +204,7 @@ impl Call {
     }
 
     /// Runs the call to its end. `notify` receives its notifications, before the response.
-    pub async fn run(self, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+    pub async fn run(self, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
         self.run_until(std::future::pending(), notify).await
     }
 
@@ -213,7 +213,7 @@ impl Call {
         self,
         end: impl Future<Output = ()> + Send,
         mut notify: impl FnMut(Vec<u8>) + Send,
-    ) -> Finished {
+    ) -> CallResponse {
         let mut call = self;
         let started = call.started;
         let Call { service, id, work, cancelled, hearing, outgoing, ticket, .. } = &mut call;
@@ -223,10 +223,10 @@ impl Call {
                 let method = *method;
                 let finished = tokio::select! {
                     biased;
-                    by = cancelled => Finished::Cancelled(by, cancelled_feature(id)),
-                    () = end => Finished::Cancelled(CancelledBy::End, cancelled_feature(id)),
+                    by = cancelled => CallResponse::Cancelled(by, cancelled_feature(id)),
+                    () = end => CallResponse::Cancelled(CancelledBy::End, cancelled_feature(id)),
                     outcome = AssertUnwindSafe(running).catch_unwind() => {
-                        Finished::Reply(outcome.unwrap_or_else(|_| {
+                        CallResponse::Reply(outcome.unwrap_or_else(|_| {
                             error!(event = "worker_raise", request_id = %id, method, kind = "panic");
                             reply::error(Answers::Request(id), &RpcError::internal())
                         }))
@@ -241,11 +241,11 @@ impl Call {
                 let Channel { place, wanted, tasks } = &mut **channel;
                 let asked_for = (&*wanted, tasks.take());
                 return tokio::select! {
-                    by = cancelled => Finished::Cancelled(by, last),
-                    () = place => Finished::Reply(last),
-                    () = connection.drained() => Finished::Reply(last),
-                    () = service.drained() => Finished::Reply(last),
-                    () = Channel::tell(service, connection, id, asked_for, &mut notify) => Finished::Reply(last),
+                    by = cancelled => CallResponse::Cancelled(by, last),
+                    () = place => CallResponse::Reply(last),
+                    () = connection.drained() => CallResponse::Reply(last),
+                    () = service.drained() => CallResponse::Reply(last),
+                    () = Channel::tell(service, connection, id, asked_for, &mut notify) => CallResponse::Reply(last),
                 };
             }
         };
@@ -279,15 +279,15 @@ impl Call {
 
     /// Releases everything, informs all observers, and builds the response of a call with this `outcome`, or of a
     /// cancelled call.
-    fn ended(self, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> Finished {
+    fn ended(self, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> CallResponse {
         let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
         let (tool, eval_id, running) = match work {
             CallWork::Tool { name, eval_id, running } => (name, eval_id, running),
             CallWork::Feature { .. } => {
-                return Finished::Cancelled(CancelledBy::End, cancelled_feature(&id));
+                return CallResponse::Cancelled(CancelledBy::End, cancelled_feature(&id));
             }
             CallWork::Listen(_) => {
-                return Finished::Cancelled(CancelledBy::End, results::subscription_ended(&service, &id));
+                return CallResponse::Cancelled(CancelledBy::End, results::subscription_ended(&service, &id));
             }
         };
         drop(running);
@@ -303,7 +303,7 @@ impl Call {
                 let is_error = tool_reply.is_error;
                 let eval_id = tool_reply.eval_id.map(display);
                 info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms = duration_ms(), eval_id);
-                Finished::Reply(results::tool_call(&service, era, &id, &tool_reply))
+                CallResponse::Reply(results::tool_call(&service, era, &id, &tool_reply))
             }
             Ok(Err(panic)) => {
                 let message = panic
@@ -315,7 +315,7 @@ impl Call {
                     span.crashed(&message);
                 }
                 error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message, eval_id = %eval_id);
-                Finished::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
+                CallResponse::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
             }
             Err(by) => {
                 info!(
@@ -325,7 +325,7 @@ impl Call {
                     duration_ms = duration_ms(),
                     eval_id = %eval_id
                 );
-                Finished::Cancelled(by, results::tool_call(&service, era, &id, &ToolReply::cancelled()))
+                CallResponse::Cancelled(by, results::tool_call(&service, era, &id, &ToolReply::cancelled()))
             }
         }
     }

@@ -22,7 +22,7 @@ use super::watches::{MAX_WATCHED, Subscription, Watch, Watches};
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// The features of the upstreams that clients may use.
-pub struct Exposed {
+pub struct ExposedFeatures {
     upstreams: Arc<Aggregator>,
     limits: AggregatorLimits,
     /// Resources and their templates.
@@ -55,10 +55,10 @@ pub(super) enum Ask {
     },
 }
 
-impl Exposed {
+impl ExposedFeatures {
     /// The features of these upstreams, within the limits of programs' calls.
     pub fn new(upstreams: Arc<Aggregator>, limits: AggregatorLimits, resources: bool, prompts: bool) -> Self {
-        Exposed { upstreams, limits, resources, prompts, watches: Arc::default() }
+        ExposedFeatures { upstreams, limits, resources, prompts, watches: Arc::default() }
     }
 
     /// The members of `capabilities`, each with a comma before it. `told`: true if changes can be announced.
@@ -241,7 +241,7 @@ impl Exposed {
     }
 
     /// One page of a list. An upstream that fails is skipped.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Exposed.page")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: ExposedFeatures.page")]
     async fn page(
         &self,
         kind: FeatureKind,
@@ -387,7 +387,11 @@ fn not_found(uri: &str) -> RpcError {
     RpcError { data: Some(data.into()), ..RpcError::new(RESOURCE_NOT_FOUND, "Resource not found") }
 }
 
-async fn follow(exposed: Weak<Exposed>, name: String, mut events: broadcast::Receiver<UpstreamEvent>) {
+async fn follow(
+    exposed: Weak<ExposedFeatures>,
+    name: String,
+    mut events: broadcast::Receiver<UpstreamEvent>,
+) {
     loop {
         let event = events.recv().await;
         let Some(exposed) = exposed.upgrade() else { return };

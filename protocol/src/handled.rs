@@ -7,7 +7,7 @@ use super::call::Call;
 use super::reply::{self, Answers};
 
 /// The outcome of a message.
-pub enum Handled {
+pub enum HandlerOutcome {
     /// Nothing is to be sent.
     Silent,
     /// The answer.
@@ -26,12 +26,12 @@ pub struct Reply {
     /// The kind of answer.
     pub disposition: Disposition,
     /// The limit that is reached, where the answer is that there is no capacity.
-    pub reached: Option<Reached>,
+    pub reached: Option<ReachedLimit>,
 }
 
 /// A limit that is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached {
+pub struct ReachedLimit {
     /// Its name in metrics.
     pub limit: &'static str,
     /// The sentence about the limit, its value and its flag.
@@ -63,25 +63,25 @@ impl Reply {
     }
 }
 
-impl Handled {
+impl HandlerOutcome {
     /// An answer to a message that was understood.
-    pub(crate) fn answered(body: Vec<u8>) -> Handled {
-        Handled::Reply(Reply::answered(body))
+    pub(crate) fn answered(body: Vec<u8>) -> HandlerOutcome {
+        HandlerOutcome::Reply(Reply::answered(body))
     }
 
     /// An answer of this kind.
-    pub(crate) fn reply(disposition: Disposition, body: Vec<u8>) -> Handled {
-        Handled::Reply(Reply::new(disposition, body))
+    pub(crate) fn reply(disposition: Disposition, body: Vec<u8>) -> HandlerOutcome {
+        HandlerOutcome::Reply(Reply::new(disposition, body))
     }
 
     /// An answer by a server that has no capacity because of this limit.
-    pub(crate) fn busy(body: Vec<u8>, limit: &'static str, text: impl Into<Box<str>>) -> Handled {
-        let reached = Reached { limit, text: text.into() };
-        Handled::Reply(Reply { reached: Some(reached), ..Reply::new(Disposition::Busy, body) })
+    pub(crate) fn busy(body: Vec<u8>, limit: &'static str, text: impl Into<Box<str>>) -> HandlerOutcome {
+        let reached = ReachedLimit { limit, text: text.into() };
+        HandlerOutcome::Reply(Reply { reached: Some(reached), ..Reply::new(Disposition::Busy, body) })
     }
 
     /// An error that answers `id`.
-    pub(crate) fn error(id: &RequestId, error: &RpcError) -> Handled {
-        Handled::answered(reply::error(Answers::Request(id), error))
+    pub(crate) fn error(id: &RequestId, error: &RpcError) -> HandlerOutcome {
+        HandlerOutcome::answered(reply::error(Answers::Request(id), error))
     }
 }

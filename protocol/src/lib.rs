@@ -45,7 +45,7 @@ mod watches;
 
 pub use answers::answers;
 pub use call::Watching;
-pub use call::{Call, Finished};
+pub use call::{Call, CallResponse};
 pub use client::LongText;
 pub use client::{ClientFacts, KnownClient};
 pub use connection::Connection;
@@ -53,7 +53,7 @@ pub use drain::Drain;
 pub use elicitation::Elicitation;
 pub use elsewhere::Elsewhere;
 pub use handled::Disposition;
-pub use handled::{Handled, Reply};
+pub use handled::{HandlerOutcome, Reply};
 pub use results::change;
 pub use service::{AskingSettings, SessionNeed};
 pub use service::{MessageContext, Service};

@@ -87,7 +87,7 @@ pub struct CallEnd {
 #[derive(Debug)]
 pub enum CallOutcome {
     /// Its tool answered.
-    Answered(Answered),
+    Answered(AnswerSummary),
     /// It ended with an internal error, described by this text.
     Crashed(String),
     /// It was cancelled.
@@ -98,7 +98,7 @@ pub enum CallOutcome {
 
 /// A tool's answer, as far as it concerns observers.
 #[derive(Debug)]
-pub struct Answered {
+pub struct AnswerSummary {
     /// True if the call failed.
     pub is_error: bool,
     /// The reason of the failure.
@@ -196,7 +196,7 @@ impl CallSpan {
     /// The call was answered. Takes the report out of the reply.
     pub fn answered(mut self, reply: &mut ToolReply) {
         let reason = reply.reason();
-        let answered = Answered {
+        let answered = AnswerSummary {
             is_error: reply.is_error,
             ran: !matches!(reason.as_deref(), Some("args_error" | "session_args_error" | "busy")),
             reason,

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::client::KnownClient;
 use super::connection::Connection;
 use super::drain::Drain;
-use super::exposed::Exposed;
+use super::exposed::ExposedFeatures;
 use super::listeners::{ListenerLimits, Listeners};
 use super::log_budget::LogBudget;
 use super::observer::Observers;
@@ -90,7 +90,7 @@ pub struct Service {
     /// `instructions` for clients.
     pub instructions: String,
     /// The features of the upstreams that clients may use besides tools, if any.
-    pub exposed: Option<Arc<Exposed>>,
+    pub exposed: Option<Arc<ExposedFeatures>>,
     /// Removes secrets from upstreams' messages; `None` without upstreams.
     pub upstreams_say: Option<Redactor>,
     /// Why HTTP sessions are needed.

@@ -25,7 +25,7 @@ pub enum NoTask {
 
 /// Why answers to a task are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum TaskAnswerError {
     /// There is no such task.
     Task(NoTask),
     /// The value of this key is not an elicitation result.
@@ -57,7 +57,7 @@ pub trait TaskDesk: Send + Sync {
         asking: TaskClient,
         id: String,
         responses: String,
-    ) -> BoxFuture<'static, Result<(), NotTaken>>;
+    ) -> BoxFuture<'static, Result<(), TaskAnswerError>>;
 
     /// Cancels a task. One that has ended stays as it is.
     fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), NoTask>>;
@@ -82,12 +82,12 @@ impl NoTask {
     }
 }
 
-impl NotTaken {
+impl TaskAnswerError {
     /// The error for the client.
     pub(crate) fn error(&self) -> RpcError {
         match self {
-            NotTaken::Task(why) => why.error(),
-            NotTaken::Response(key) => {
+            TaskAnswerError::Task(why) => why.error(),
+            TaskAnswerError::Response(key) => {
                 let message = format!("Invalid params: inputResponses.{key} is not an elicitation result");
                 let data = Some(r#"{"reason":"responses"}"#.into());
                 RpcError { data, ..RpcError::new(RpcError::INVALID_PARAMS, message) }
@@ -143,7 +143,7 @@ mod tests {
         let data: serde_json::Value = serde_json::from_str(error.data.as_deref().unwrap()).unwrap();
         assert_eq!(data["requiredCapabilities"]["extensions"][TASKS], serde_json::json!({}));
         assert_eq!(error.code, -32021);
-        let response = NotTaken::Response("q1".into()).error();
+        let response = TaskAnswerError::Response("q1".into()).error();
         assert_eq!(response.message, "Invalid params: inputResponses.q1 is not an elicitation result");
     }
 }

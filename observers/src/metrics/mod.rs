@@ -22,7 +22,7 @@ pub use exposition::{Exposition, Family, Format};
 pub(crate) use process::write_process;
 
 use histogram::{BYTES, Histogram, SECONDS, STEPS};
-use ptc_protocol::observer::{Answered, CallEnd, CallObserver, CallOutcome, ObservedCall};
+use ptc_protocol::observer::{AnswerSummary, CallEnd, CallObserver, CallOutcome, ObservedCall};
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::ErrorReason;
 
@@ -246,8 +246,8 @@ impl CallObserver for Metrics {
     fn ended(&self, call: &ObservedCall, end: &CallEnd) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         let (outcome, report) = match &end.outcome {
-            CallOutcome::Answered(Answered { is_error: false, report, .. }) => ("ok", report.as_deref()),
-            CallOutcome::Answered(Answered { reason, report, .. }) => {
+            CallOutcome::Answered(AnswerSummary { is_error: false, report, .. }) => ("ok", report.as_deref()),
+            CallOutcome::Answered(AnswerSummary { reason, report, .. }) => {
                 (reason.as_deref().unwrap_or(OTHER), report.as_deref())
             }
             CallOutcome::Crashed(_) => ("internal_error", None),

@@ -9,7 +9,7 @@ use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::recording::Recording;
 use crate::recording::payloads::{self, write_optional};
-use ptc_protocol::observer::{Answered, CallEnd, ObservedCall};
+use ptc_protocol::observer::{AnswerSummary, CallEnd, ObservedCall};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::report::ptc_metrics::PtcMetrics;
 use ptc_protocol::report::{CallUsage, PlannerReport};
@@ -116,7 +116,7 @@ impl RecentCall {
     pub(super) fn new(
         call: &ObservedCall,
         end: &CallEnd,
-        answered: &Answered,
+        answered: &AnswerSummary,
         recording: &Recording,
     ) -> Self {
         let redactor = &recording.redactor;

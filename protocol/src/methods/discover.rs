@@ -8,15 +8,15 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::meta::TASKS;
 use tracing::debug;
 
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 use crate::reply;
 use crate::results::{write_cache_hints, write_server_meta};
 use crate::service::Service;
 
 /// Names the modern revisions, the capabilities and the server.
-pub fn answer(service: &Arc<Service>, id: &RequestId) -> Handled {
+pub fn answer(service: &Arc<Service>, id: &RequestId) -> HandlerOutcome {
     debug!(event = "server_discover", request_id = %id);
-    Handled::answered(reply::result(id, |out| {
+    HandlerOutcome::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"resultType\":\"complete\",\"supportedVersions\":[");
         for (at, revision) in Revision::MODERN.iter().enumerate() {
             if at > 0 {

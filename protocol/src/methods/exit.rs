@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tracing::debug;
 
 use crate::connection::Connection;
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 
 /// Drains the conversation and lets the transport end it.
-pub fn answer(connection: &Arc<Connection>) -> Handled {
+pub fn answer(connection: &Arc<Connection>) -> HandlerOutcome {
     debug!(event = "exit_notification", in_flight = connection.running());
     connection.drain();
-    Handled::Exit
+    HandlerOutcome::Exit
 }

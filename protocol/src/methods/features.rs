@@ -14,8 +14,8 @@ use tracing::debug;
 
 use crate::call::{Call, CallWork};
 use crate::connection::{AdmissionError, Connection};
-use crate::exposed::{Ask, Exposed};
-use crate::handled::Handled;
+use crate::exposed::{Ask, ExposedFeatures};
+use crate::handled::HandlerOutcome;
 use crate::reply::{self, Answers};
 use crate::results;
 use crate::service::{MessageContext, Service};
@@ -29,7 +29,7 @@ pub(super) fn answer(
     id: &RequestId,
     method: &str,
     params: &ParamsMember<'_>,
-) -> Option<Handled> {
+) -> Option<HandlerOutcome> {
     offered(service, from, id, method, params).or_else(|| empty_list(service, from.era, id, method, params))
 }
 
@@ -40,7 +40,7 @@ fn empty_list(
     id: &RequestId,
     method: &str,
     params: &ParamsMember<'_>,
-) -> Option<Handled> {
+) -> Option<HandlerOutcome> {
     let key: &[u8] = match method {
         "resources/list" => b"{\"resources\":[]",
         "resources/templates/list" => b"{\"resourceTemplates\":[]",
@@ -49,9 +49,9 @@ fn empty_list(
     };
     let cursor = params.object().and_then(|params| params.cursor);
     if cursor.is_some_and(|cursor| cursor.kind() != Kind::Null) {
-        return Some(Handled::error(id, &invalid("unknown cursor")));
+        return Some(HandlerOutcome::error(id, &invalid("unknown cursor")));
     }
-    Some(Handled::answered(reply::result(id, |out| {
+    Some(HandlerOutcome::answered(reply::result(id, |out| {
         out.extend_from_slice(key);
         if era == Era::Modern {
             out.extend_from_slice(b",\"resultType\":\"complete\"");
@@ -69,7 +69,7 @@ fn offered(
     id: &RequestId,
     method: &str,
     params: &ParamsMember<'_>,
-) -> Option<Handled> {
+) -> Option<HandlerOutcome> {
     let exposed = service.exposed.as_ref()?;
     // In the modern era a client opens a channel for that.
     let is_told = from.era == Era::Handshake && from.connection.watcher().is_some();
@@ -92,11 +92,11 @@ fn offered(
     let params = match params {
         ParamsMember::Absent => &none,
         ParamsMember::Object(params) => params,
-        ParamsMember::Invalid => return Some(Handled::error(id, &RpcError::invalid_params())),
+        ParamsMember::Invalid => return Some(HandlerOutcome::error(id, &RpcError::invalid_params())),
     };
     Some(match read(exposed, from.connection, method, params) {
         Ok(ask) => run(service, from, id, method, exposed.clone(), ask),
-        Err(error) => Handled::error(id, &error),
+        Err(error) => HandlerOutcome::error(id, &error),
     })
 }
 
@@ -126,7 +126,7 @@ fn member<'a>(object: Option<Raw<'a>>, name: &str) -> Option<Raw<'a>> {
 }
 
 fn read(
-    exposed: &Exposed,
+    exposed: &ExposedFeatures,
     connection: &Connection,
     method: &str,
     params: &Params<'_>,
@@ -173,9 +173,9 @@ fn run(
     from: MessageContext<'_>,
     id: &RequestId,
     method: &'static str,
-    exposed: Arc<Exposed>,
+    exposed: Arc<ExposedFeatures>,
     ask: Ask,
-) -> Handled {
+) -> HandlerOutcome {
     let (era, owner) = (from.era, from.connection.owner().principal.shared_name());
     let (own_service, own_id) = (service.clone(), id.clone());
     let running = Box::pin(async move {
@@ -194,13 +194,13 @@ pub(super) fn admit(
     id: &RequestId,
     is_gated: bool,
     work: CallWork,
-) -> Handled {
+) -> HandlerOutcome {
     if service.is_draining() || from.connection.is_draining() {
-        return Handled::error(id, &RpcError::new(RpcError::REFUSED, "the server is shutting down"));
+        return HandlerOutcome::error(id, &RpcError::new(RpcError::REFUSED, "the server is shutting down"));
     }
     let busy = |limit: &'static str, text: String| {
         let error = RpcError::new(RpcError::REFUSED, format!("server busy: {text}"));
-        Handled::busy(reply::error(Answers::Request(id), &error), limit, text)
+        HandlerOutcome::busy(reply::error(Answers::Request(id), &error), limit, text)
     };
     let (ticket, cancelled) = match from.connection.enter(id) {
         Ok(entered) => entered,
@@ -208,14 +208,14 @@ pub(super) fn admit(
             let full = crate::concurrency_limiter::Full::SessionCalls(limit);
             return busy(full.limit(), full.to_string());
         }
-        Err(AdmissionError::Duplicate) => return Handled::error(id, &RpcError::duplicate_id(id)),
+        Err(AdmissionError::Duplicate) => return HandlerOutcome::error(id, &RpcError::duplicate_id(id)),
     };
     let principal = &from.connection.owner().principal;
     let permit = match is_gated.then(|| service.limiter.try_enter(principal)).transpose() {
         Ok(permit) => permit,
         Err(full) => return busy(full.limit(), full.to_string()),
     };
-    Handled::Call(Box::new(Call {
+    HandlerOutcome::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),
         era: from.era,

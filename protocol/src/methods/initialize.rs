@@ -11,7 +11,7 @@ use tracing::info;
 use super::roots;
 use crate::client::ClientFacts;
 use crate::connection::Connection;
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 use crate::reply;
 use crate::service::Service;
 
@@ -27,7 +27,7 @@ pub fn answer(
     connection: &Arc<Connection>,
     id: &RequestId,
     params: &ParamsMember<'_>,
-) -> Handled {
+) -> HandlerOutcome {
     let revision = negotiate(params);
     connection.set_revision(revision);
     let client = ClientFacts::of(params, revision);
@@ -35,7 +35,7 @@ pub fn answer(
     connection.set_elicitation(client.elicitation);
     roots::note_capability(service, connection, params);
     info!(event = "initialize", request_id = %id, protocol_version = revision.name());
-    Handled::answered(reply::result(id, |out| {
+    HandlerOutcome::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"protocolVersion\":\"");
         out.extend_from_slice(revision.name().as_bytes());
         out.extend_from_slice(b"\",\"serverInfo\":");

@@ -2,11 +2,11 @@
 
 use super::roots;
 use crate::connection::Connection;
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 use crate::service::Service;
 
 /// Asks the client for its roots, if an upstream needs them.
-pub fn act(service: &Service, connection: &Connection) -> Handled {
+pub fn act(service: &Service, connection: &Connection) -> HandlerOutcome {
     tracing::debug!(event = "notifications_initialized");
     roots::ask(service, connection)
 }

@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 use super::tasks::{asking, undeclared};
 use crate::call::{Call, CallWork, Channel};
 use crate::connection::{AdmissionError, Connection};
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 use crate::reply::{self, Answers};
 use crate::service::Service;
 use crate::tasks::{self, MOST_LISTENED};
@@ -31,10 +31,10 @@ pub fn answer(
     connection: &Arc<Connection>,
     id: &RequestId,
     params: &ParamsMember<'_>,
-) -> Handled {
+) -> HandlerOutcome {
     let invalid = |what: &str| {
         let message = format!("Invalid params: {what}");
-        Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message))
+        HandlerOutcome::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message))
     };
     let params = params.object();
     let wanted = params.and_then(|params| params.notifications).filter(|raw| raw.kind() == Kind::Object);
@@ -52,7 +52,7 @@ pub fn answer(
     debug!(event = "subscriptions_listen", request_id = %id);
     let saturated = |limit, reached: String| {
         let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
-        Handled::busy(reply::error(Answers::Request(id), &error), limit, reached)
+        HandlerOutcome::busy(reply::error(Answers::Request(id), &error), limit, reached)
     };
     let (ticket, cancelled) = match connection.enter(id) {
         Ok(entered) => entered,
@@ -61,14 +61,14 @@ pub fn answer(
         }
         Err(AdmissionError::Duplicate) => {
             warn!(event = "duplicate_request_id", request_id = %id);
-            return Handled::error(id, &RpcError::duplicate_id(id));
+            return HandlerOutcome::error(id, &RpcError::duplicate_id(id));
         }
     };
     let place = match service.listeners.try_open(&connection.owner().principal) {
         Ok(place) => place,
         Err(too_many) => return saturated(too_many.limit(), too_many.to_string()),
     };
-    Handled::Call(Box::new(Call {
+    HandlerOutcome::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),
         era: Era::Modern,

@@ -8,13 +8,13 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::StrictMessage;
 use ptc_mcp::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION};
 
-use crate::handled::{Disposition, Handled};
+use crate::handled::{Disposition, HandlerOutcome};
 use crate::reply::{self, Answers};
 
 /// Checks the mandatory members of `_meta` in every modern request.
-pub(super) fn check_meta(id: &RequestId, message: &StrictMessage<'_>) -> Result<(), Handled> {
+pub(super) fn check_meta(id: &RequestId, message: &StrictMessage<'_>) -> Result<(), HandlerOutcome> {
     let refuse =
-        |error| Err(Handled::reply(Disposition::Invalid, reply::error(Answers::Request(id), &error)));
+        |error| Err(HandlerOutcome::reply(Disposition::Invalid, reply::error(Answers::Request(id), &error)));
     let missing = |what: &str| RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params: {what}"));
     let Some(params) = message.params.object() else {
         return refuse(missing("params with _meta is required"));

@@ -27,28 +27,28 @@ use tracing::{debug, warn};
 
 use super::client_requests::ClientRequests;
 use super::connection::Connection;
-use super::handled::{Disposition, Handled};
+use super::handled::{Disposition, HandlerOutcome};
 use super::reply::{self, Answers};
 use super::service::{MessageContext, Service};
 use meta::check_meta;
 
 impl Service {
     /// Answers one message.
-    pub fn handle(self: &Arc<Self>, from: MessageContext<'_>, message: &StrictMessage<'_>) -> Handled {
+    pub fn handle(self: &Arc<Self>, from: MessageContext<'_>, message: &StrictMessage<'_>) -> HandlerOutcome {
         let revision = match from.era {
             Era::Modern => Some(Revision::V2026_07_28),
             Era::Handshake => from.connection.revision(),
         };
         let invalid = |id| {
             let body = reply::error(Answers::from_id(id, revision), &RpcError::invalid_request());
-            Handled::reply(Disposition::Invalid, body)
+            HandlerOutcome::reply(Disposition::Invalid, body)
         };
         if message.method.is_none() && message.is_response() {
             if !from.connection.client_requests().take(message) {
                 ClientRequests::hand_on(from.connection, message);
                 roots::take(self, from.connection, message);
             }
-            return Handled::Silent;
+            return HandlerOutcome::Silent;
         }
         let id = match &message.id {
             IdMember::Invalid => return invalid(None),
@@ -80,7 +80,7 @@ fn handshake_request(
     id: &RequestId,
     method: Option<&str>,
     message: &StrictMessage<'_>,
-) -> Handled {
+) -> HandlerOutcome {
     match method {
         Some("initialize") => initialize::answer(service, from.connection, id, &message.params),
         Some("ping") => ping::answer(id),
@@ -94,14 +94,14 @@ fn handshake_request(
         // With an id they are neither notification nor request.
         Some(name) if name.starts_with("notifications/") => {
             let body = reply::error(Answers::Request(id), &RpcError::invalid_request());
-            Handled::reply(Disposition::Invalid, body)
+            HandlerOutcome::reply(Disposition::Invalid, body)
         }
         other => {
             let feature =
                 other.and_then(|method| features::answer(service, from, id, method, &message.params));
             feature.unwrap_or_else(|| {
                 not_found(service, from.connection, id, other);
-                Handled::error(id, &RpcError::method_not_found())
+                HandlerOutcome::error(id, &RpcError::method_not_found())
             })
         }
     }
@@ -114,7 +114,7 @@ fn modern_request(
     id: &RequestId,
     method: Option<&str>,
     message: &StrictMessage<'_>,
-) -> Handled {
+) -> HandlerOutcome {
     match method {
         Some("server/discover") => discover::answer(service, id),
         Some("tools/list") => tools_list::answer(service, from, id, &message.params),
@@ -129,7 +129,7 @@ fn modern_request(
             feature.unwrap_or_else(|| {
                 not_found(service, from.connection, id, other);
                 let body = reply::error(Answers::Request(id), &RpcError::method_not_found());
-                Handled::reply(Disposition::UnknownMethod, body)
+                HandlerOutcome::reply(Disposition::UnknownMethod, body)
             })
         }
     }
@@ -141,7 +141,7 @@ fn notification(
     connection: &Arc<Connection>,
     method: &str,
     message: &StrictMessage<'_>,
-) -> Handled {
+) -> HandlerOutcome {
     match method {
         "notifications/cancelled" => cancelled::act(connection, &message.params),
         "notifications/initialized" => return initialized::act(service, connection),
@@ -150,7 +150,7 @@ fn notification(
         "exit" => return exit::answer(connection),
         other => debug!(event = "notification_ignored", method = loggable(Some(other))),
     }
-    Handled::Silent
+    HandlerOutcome::Silent
 }
 
 /// Logs an unknown method.

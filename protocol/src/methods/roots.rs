@@ -7,7 +7,7 @@ use ptc_mcp::message::strict::StrictMessage;
 use tracing::debug;
 
 use crate::connection::Connection;
-use crate::handled::{Disposition, Handled};
+use crate::handled::{Disposition, HandlerOutcome};
 use crate::reply;
 use crate::service::Service;
 
@@ -29,11 +29,11 @@ pub(super) fn note_capability(service: &Service, connection: &Connection, params
 }
 
 /// Asks the client, if it can be asked and an upstream needs the roots.
-pub(super) fn ask(service: &Service, connection: &Connection) -> Handled {
+pub(super) fn ask(service: &Service, connection: &Connection) -> HandlerOutcome {
     if service.client_roots.is_some() && connection.has_roots() {
-        return Handled::reply(Disposition::Answered, reply::request(ID, "roots/list"));
+        return HandlerOutcome::reply(Disposition::Answered, reply::request(ID, "roots/list"));
     }
-    Handled::Silent
+    HandlerOutcome::Silent
 }
 
 /// Accepts the client's answer. An answer of another form counts as no roots.

@@ -6,12 +6,12 @@ use ptc_mcp::message::id::RequestId;
 use tracing::info;
 
 use crate::connection::Connection;
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 use crate::reply;
 
 /// Answers `null` and drains the conversation.
-pub fn answer(connection: &Arc<Connection>, id: &RequestId) -> Handled {
+pub fn answer(connection: &Arc<Connection>, id: &RequestId) -> HandlerOutcome {
     info!(event = "shutdown", request_id = %id);
     connection.drain();
-    Handled::answered(reply::result(id, |out| out.extend_from_slice(b"null")))
+    HandlerOutcome::answered(reply::result(id, |out| out.extend_from_slice(b"null")))
 }

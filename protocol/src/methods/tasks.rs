@@ -15,7 +15,7 @@ use super::features::admit;
 use crate::call::CallWork;
 use crate::connection::Connection;
 use crate::elicitation::Elicitation;
-use crate::handled::{Disposition, Handled};
+use crate::handled::{Disposition, HandlerOutcome};
 use crate::reply::{self, Answers};
 use crate::results::tasks::{acknowledgement, detailed};
 use crate::service::{MessageContext, Service};
@@ -29,7 +29,7 @@ pub(super) fn answer(
     id: &RequestId,
     method: &str,
     params: &ParamsMember<'_>,
-) -> Option<Handled> {
+) -> Option<HandlerOutcome> {
     let desk = service.tasks.as_ref()?;
     let method = match method {
         "tasks/get" => "tasks/get",
@@ -39,20 +39,20 @@ pub(super) fn answer(
     };
     debug!(event = "task_request", request_id = %id, method);
     let Some(params) = params.object() else {
-        return Some(Handled::error(id, &RpcError::invalid_params()));
+        return Some(HandlerOutcome::error(id, &RpcError::invalid_params()));
     };
     if !tasks::declared(params.meta.capabilities) {
         return Some(undeclared(id));
     }
     Some(match prepared(service, desk, from.connection, id, method, params) {
         Ok(running) => admit(service, from, id, false, CallWork::Feature { method, running }),
-        Err(error) => Handled::error(id, &error),
+        Err(error) => HandlerOutcome::error(id, &error),
     })
 }
 
 /// The refusal of a request that has not declared the extension.
-pub(super) fn undeclared(id: &RequestId) -> Handled {
-    Handled::reply(Disposition::Invalid, reply::error(Answers::Request(id), &tasks::undeclared()))
+pub(super) fn undeclared(id: &RequestId) -> HandlerOutcome {
+    HandlerOutcome::reply(Disposition::Invalid, reply::error(Answers::Request(id), &tasks::undeclared()))
 }
 
 /// The client that asks.

@@ -25,7 +25,7 @@ use crate::client_requests::{ClientLine, Outgoing};
 use crate::concurrency_limiter::{Full, PermitLoan};
 use crate::connection::AdmissionError;
 use crate::elicitation::Elicitation;
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 use crate::hearing::Hearing;
 use crate::observer::CallSpan;
 use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};
@@ -45,9 +45,9 @@ pub fn answer(
     from: MessageContext<'_>,
     id: &RequestId,
     params: &ParamsMember<'_>,
-) -> Handled {
+) -> HandlerOutcome {
     let Some(params) = params.object() else {
-        return Handled::error(id, &RpcError::invalid_params());
+        return HandlerOutcome::error(id, &RpcError::invalid_params());
     };
     let unquoted = params.arguments.filter(|given| given.kind() == Kind::String).and_then(Raw::as_str);
     let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
@@ -78,7 +78,7 @@ pub(super) fn prompt(
     id: &RequestId,
     method: &str,
     params: &ParamsMember<'_>,
-) -> Option<Handled> {
+) -> Option<HandlerOutcome> {
     let params = params.object().filter(|_| method == "prompts/get")?;
     let name = params.name.and_then(Raw::as_str)?;
     let (known, prompt) = service.prompts.find(&name)?;
@@ -116,8 +116,8 @@ const RETRY_PATIENCE: Duration = Duration::from_secs(15);
 
 impl ToolCallRequest<'_> {
     /// Answers the call with its tool's reply.
-    fn reply(&self, reply: &ToolReply) -> Handled {
-        Handled::answered(results::tool_call(self.service, self.from.era, self.id, reply))
+    fn reply(&self, reply: &ToolReply) -> HandlerOutcome {
+        HandlerOutcome::answered(results::tool_call(self.service, self.from.era, self.id, reply))
     }
 
     /// The facts that the tool receives besides the arguments.
@@ -189,7 +189,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// Answers a call of a tool that is unknown or not offered.
-    fn without_tool(&self) -> Handled {
+    fn without_tool(&self) -> HandlerOutcome {
         let (service, name) = (self.service, self.name);
         let context = self.context();
         if let Some((known, refusal)) = service.tools.refusal(name) {
@@ -204,7 +204,7 @@ impl ToolCallRequest<'_> {
         }
         match self.from.era {
             Era::Handshake => self.reply(&ToolReply::unknown_tool(name)),
-            Era::Modern => Handled::error(
+            Era::Modern => HandlerOutcome::error(
                 self.id,
                 &RpcError::new(RpcError::INVALID_PARAMS, format!("Unknown tool: {}", short_name(name))),
             ),
@@ -212,7 +212,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// Lets the tool check the arguments. Many calls end here.
-    fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
+    fn prepare(&self, name: &'static str, tool: &dyn Tool) -> HandlerOutcome {
         let Some(dialect) = tool.dialect() else { return self.prepared(name, tool, None) };
         let responses = self.params.input_responses.map(|given| dialect.responses(given.text()));
         let responses = responses.as_deref().and_then(|text| Raw::parse(text).ok());
@@ -221,7 +221,12 @@ impl ToolCallRequest<'_> {
         ToolCallRequest { params: &params, ..*self }.prepared(name, tool, extras)
     }
 
-    fn prepared(&self, name: &'static str, tool: &dyn Tool, extras: Option<Arc<CallExtras>>) -> Handled {
+    fn prepared(
+        &self,
+        name: &'static str,
+        tool: &dyn Tool,
+        extras: Option<Arc<CallExtras>>,
+    ) -> HandlerOutcome {
         let level = match self.from.era {
             Era::Modern => {
                 self.params.meta.log_level.and_then(Raw::as_str).and_then(|name| LogLevel::from_name(&name))
@@ -235,7 +240,7 @@ impl ToolCallRequest<'_> {
             Ok(asked) => asked,
             Err(refusal) => {
                 info!(event = "request_state_refused", request_id = %self.id, reason = refusal.reason());
-                return Handled::error(self.id, &refusal.error());
+                return HandlerOutcome::error(self.id, &refusal.error());
             }
         };
         let patience = match (&asked.retry, &self.service.asking) {
@@ -310,7 +315,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// Admits a call if the conversation and the process have capacity.
-    fn admit(&self, tool: &dyn Tool, ready: Ready) -> Handled {
+    fn admit(&self, tool: &dyn Tool, ready: Ready) -> HandlerOutcome {
         let Ready { name, eval_id, running, gated, hearing, outgoing, patience, mut span, permit: loan } =
             ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
@@ -330,7 +335,7 @@ impl ToolCallRequest<'_> {
                 if let Some(span) = span {
                     span.discard();
                 }
-                return Handled::error(self.id, &RpcError::duplicate_id(self.id));
+                return HandlerOutcome::error(self.id, &RpcError::duplicate_id(self.id));
             }
         };
         let principal = &self.from.connection.owner().principal;
@@ -342,7 +347,7 @@ impl ToolCallRequest<'_> {
         if let Some(span) = &mut span {
             span.runs();
         }
-        Handled::Call(Box::new(Call {
+        HandlerOutcome::Call(Box::new(Call {
             service: self.service.clone(),
             id: self.id.clone(),
             era: self.from.era,
@@ -359,7 +364,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// Answers a call that is not admitted.
-    fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> Handled {
+    fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> HandlerOutcome {
         let client = self.from.connection.owner().principal.hash();
         match self.service.refusals.line(client) {
             Some(_) => {
@@ -374,7 +379,7 @@ impl ToolCallRequest<'_> {
             span.answered(&mut reply);
         }
         let body = results::tool_call(self.service, self.from.era, self.id, &reply);
-        Handled::busy(body, full.limit(), full.to_string())
+        HandlerOutcome::busy(body, full.limit(), full.to_string())
     }
 }
 

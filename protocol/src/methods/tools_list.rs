@@ -13,7 +13,7 @@ use tracing::debug;
 use super::features;
 use crate::call::CallWork;
 use crate::client::{KnownClient, LongText};
-use crate::handled::Handled;
+use crate::handled::HandlerOutcome;
 use crate::reply;
 use crate::results::{write_cache_hints, write_server_meta};
 use crate::service::{MessageContext, Service};
@@ -24,11 +24,11 @@ pub(super) fn answer(
     from: MessageContext<'_>,
     id: &RequestId,
     params: &ParamsMember<'_>,
-) -> Handled {
+) -> HandlerOutcome {
     debug!(event = "tools_list", request_id = %id);
     let cursor = params.object().and_then(|params| params.cursor);
     if cursor.is_some_and(|raw| raw.kind() != Kind::Null) {
-        return Handled::error(
+        return HandlerOutcome::error(
             id,
             &RpcError::new(RpcError::INVALID_PARAMS, "Invalid params: unknown cursor"),
         );
@@ -37,7 +37,7 @@ pub(super) fn answer(
     let info = params.object().and_then(|params| params.meta.client_info);
     let long_text = from.client(info).map(KnownClient::long_text).unwrap_or_default();
     if service.lists_tools() {
-        return Handled::answered(listed(service, era, long_text, id));
+        return HandlerOutcome::answered(listed(service, era, long_text, id));
     }
     let (own, request) = (service.clone(), id.clone());
     let running = Box::pin(async move {

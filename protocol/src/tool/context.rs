@@ -66,12 +66,12 @@ pub struct Retry {
     /// `inputResponses` as sent: an object of objects with an action each.
     pub responses: Option<String>,
     /// The results of the pages that its user was sent to, once they have been awaited.
-    pub visited: Option<Visited>,
+    pub visited: Option<PageVisits>,
 }
 
 /// The results of pages.
 #[derive(Debug, Clone, Default)]
-pub struct Visited {
+pub struct PageVisits {
     /// Questions that need no further answer: the page is done.
     pub done: Vec<QuestionId>,
     /// Questions for which only a page was opened.

@@ -13,7 +13,7 @@ mod task;
 use futures_util::future::BoxFuture;
 
 pub use context::{CallContext, ClientReach, RequestOrigin};
-pub use context::{Retry, Visited};
+pub use context::{PageVisits, Retry};
 pub use dialect::{CallExtras, QuestionDialect};
 pub use registry::Registry;
 pub use reply::ToolReply;

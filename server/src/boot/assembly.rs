@@ -21,7 +21,7 @@ use ptc_observers::recording::Recording;
 use ptc_observers::sources::Sources;
 use ptc_observers::trace::{TraceOptions, Traces};
 use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
-use ptc_protocol::exposed::Exposed;
+use ptc_protocol::exposed::ExposedFeatures;
 use ptc_protocol::listeners::{ListenerLimits, Listeners};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{RequestStates, StateRules};
@@ -242,10 +242,10 @@ fn webhook(
 }
 
 /// The features of the upstreams that clients may use besides tools, if any.
-fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<Exposed>> {
+fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<ExposedFeatures>> {
     let wanted = &settings.aggregator;
     let (resources, prompts) = (wanted.expose_resources, wanted.expose_prompts);
-    let exposed = || Exposed::new(upstreams.clone(), wanted.limits, resources, prompts);
+    let exposed = || ExposedFeatures::new(upstreams.clone(), wanted.limits, resources, prompts);
     (resources || prompts).then(|| Arc::new(exposed()))
 }
 

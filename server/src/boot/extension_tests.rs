@@ -13,7 +13,7 @@ use crate::options::command::arguments;
 use crate::options::flags::ALL;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::tool::{Annotations, CallExtras, Definition, QuestionDialect, ToolReply};
-use ptc_protocol::{Connection, Handled, MessageContext};
+use ptc_protocol::{Connection, HandlerOutcome, MessageContext};
 use ptc_tools::extensions::{ExtensionProgram, ProgramTool};
 
 /// Greets the person in its argument, or else the one that its client names.
@@ -105,8 +105,8 @@ impl Conversation {
         let Ok(Incoming::Single(message)) = strict::read(request.as_bytes()) else { panic!("{request}") };
         let from = MessageContext::new(&self.connection, Era::Modern);
         let body = match self.service.handle(from, &message) {
-            Handled::Reply(reply) => reply.body,
-            Handled::Call(call) => call.run(drop).await.into_reply().expect("nobody cancels it"),
+            HandlerOutcome::Reply(reply) => reply.body,
+            HandlerOutcome::Call(call) => call.run(drop).await.into_reply().expect("nobody cancels it"),
             _ => panic!("no answer to {request}"),
         };
         serde_json::from_slice(&body).unwrap()

@@ -8,7 +8,7 @@ use ptc_host::state::{Secret, SecretError, StoreClock};
 use super::retry::take_responses;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{Bound, Carried, Content, RequestStates, StateRules, arguments_digest};
-use ptc_protocol::tool::Visited;
+use ptc_protocol::tool::PageVisits;
 
 /// The states of a server.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Travel {
         let digest = arguments_digest(Some(arguments));
         let opened = self.states.open(state, self.bound(&digest)).ok()?;
         let Content { mut questions, carried, .. } = opened.content;
-        let visited = Visited::default();
+        let visited = PageVisits::default();
         take_responses(&mut questions, Some(responses), &visited, &self.principal, self.clock.now());
         let Carried::Snapshot(snapshot) = carried else { return None };
         let answers =

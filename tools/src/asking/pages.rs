@@ -11,7 +11,7 @@ use ptc_host::time::timeout;
 use super::{Asks, Caller};
 use crate::shaping::Shaper;
 use ptc_protocol::request_state::Carried;
-use ptc_protocol::tool::{CallContext, Preparation, Retry, Visited};
+use ptc_protocol::tool::{CallContext, PageVisits, Preparation, Retry};
 use ptc_runs::{accepted, by_page, not_done, pages_of, undone};
 
 /// Prepares a call whose pages have been awaited.
@@ -48,8 +48,8 @@ impl Asks {
     }
 
     /// Waits for the pages that the client's answers mention.
-    async fn visited(&self, caller: &Caller, retry: &Retry) -> Visited {
-        let Some(pages) = &self.0.pages else { return Visited::default() };
+    async fn visited(&self, caller: &Caller, retry: &Retry) -> PageVisits {
+        let Some(pages) = &self.0.pages else { return PageVisits::default() };
         let accepted = accepted(retry.responses.as_deref().unwrap_or("{}"));
         let asked = pages_of(&retry.state.content.questions).into_iter();
         let (waited, others): (Vec<_>, Vec<_>) = asked.partition(|(id, _)| accepted.contains(id));
@@ -60,7 +60,7 @@ impl Asks {
         let mut undone_ids = not_done(pages, &principal, others).await;
         undone_ids.extend(&opened);
         let done = asked.into_iter().filter(|id| !undone_ids.contains(id)).collect();
-        Visited { done, undone: opened }
+        PageVisits { done, undone: opened }
     }
 
     /// True if this question is about a page whose result we can learn.

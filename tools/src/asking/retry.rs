@@ -14,7 +14,7 @@ use super::{Asks, Caller, Shaped};
 use crate::evaluator::Evaluator;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{Carried, Content, Opened, Refusal};
-use ptc_protocol::tool::{Retry, ToolReply, Visited};
+use ptc_protocol::tool::{PageVisits, Retry, ToolReply};
 use ptc_runs::{Ran, Sent, by_page, take_answers};
 
 impl Asks {
@@ -121,7 +121,7 @@ impl Asks {
 pub(super) fn take_responses(
     questions: &mut [PendingQuestion],
     responses: Option<&str>,
-    visited: &Visited,
+    visited: &PageVisits,
     principal: &Principal,
     at_ms: u64,
 ) {

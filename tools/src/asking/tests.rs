@@ -26,7 +26,7 @@ use ptc_protocol::principal::Owner;
 use ptc_protocol::request_state::StateRules;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::Registry;
-use ptc_protocol::{AskingSettings, Call, Connection, Finished, Handled, MessageContext, Service};
+use ptc_protocol::{AskingSettings, Call, CallResponse, Connection, HandlerOutcome, MessageContext, Service};
 
 /// Upstreams that ask before they answer: tool `region` with a form, `page` with a page, `guarded` out of band,
 /// `pinned` with a connection held open; `sent` is called without a question. Counts their calls.
@@ -145,7 +145,7 @@ impl Server {
         Server::new(&store(), rules(), "stdio")
     }
 
-    fn handle(&self, connection: &Arc<Connection>, era: Era, message: &Value) -> Handled {
+    fn handle(&self, connection: &Arc<Connection>, era: Era, message: &Value) -> HandlerOutcome {
         let text = message.to_string();
         match read(text.as_bytes()).unwrap() {
             Incoming::Single(message) => {
@@ -160,15 +160,15 @@ impl Server {
         let connection = Connection::stateless(Owner::of(Principal::named(principal)));
         let message = json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":params.clone()});
         let body = match self.handle(&connection, Era::Modern, &message) {
-            Handled::Reply(reply) => reply.body,
-            Handled::Call(call) => finished(call.run(|_| ()).await),
+            HandlerOutcome::Reply(reply) => reply.body,
+            HandlerOutcome::Call(call) => finished(call.run(|_| ()).await),
             _ => panic!("no answer"),
         };
         serde_json::from_slice(&body).unwrap()
     }
 }
 
-fn finished(finished: Finished) -> Vec<u8> {
+fn finished(finished: CallResponse) -> Vec<u8> {
     finished.into_reply().unwrap()
 }
 
@@ -447,14 +447,15 @@ impl Pipe<'_> {
         let pipe = Pipe { server, connection, sent, sink };
         let params = json!({"protocolVersion":revision,"capabilities":capabilities});
         let hello = json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":params});
-        assert!(matches!(server.handle(&pipe.connection, Era::Handshake, &hello), Handled::Reply(_)));
+        assert!(matches!(server.handle(&pipe.connection, Era::Handshake, &hello), HandlerOutcome::Reply(_)));
         pipe
     }
 
     fn call(&self, program: &str) {
         let params = json!({"name":"lisp_eval","arguments":{"program":program}});
         let message = json!({"jsonrpc":"2.0","id":"call","method":"tools/call","params":params});
-        let Handled::Call(call) = self.server.handle(&self.connection, Era::Handshake, &message) else {
+        let HandlerOutcome::Call(call) = self.server.handle(&self.connection, Era::Handshake, &message)
+        else {
             panic!("no call")
         };
         let sink = self.sink.clone();
@@ -473,7 +474,10 @@ impl Pipe<'_> {
 
     fn reply(&self, asked: &Value, result: Value) {
         let message = json!({"jsonrpc":"2.0","id":asked["id"],"result":result});
-        assert!(matches!(self.server.handle(&self.connection, Era::Handshake, &message), Handled::Silent));
+        assert!(matches!(
+            self.server.handle(&self.connection, Era::Handshake, &message),
+            HandlerOutcome::Silent
+        ));
     }
 }
 

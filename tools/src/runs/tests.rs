@@ -22,7 +22,7 @@ use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, Profile};
-use ptc_protocol::tasks::{NoTask, NotTaken, TaskClient, TaskDesk};
+use ptc_protocol::tasks::{NoTask, TaskAnswerError, TaskClient, TaskDesk};
 use ptc_protocol::tool::{
     CallContext, ClientReach, Instead, Preparation, ReplyText, Task, TaskState, Tool, ToolReply,
 };
@@ -272,7 +272,7 @@ async fn a_task_is_nobodys_but_its_callers() {
     assert_eq!(bench.seen(other.clone(), &id).await.unwrap_err(), NoTask::Unknown);
     assert_eq!(bench.desk.cancel(asking(other.clone()), name()).await, Err(NoTask::Unknown));
     let update = bench.desk.update(asking(other.clone()), name(), "{}".to_owned());
-    assert_eq!(update.await, Err(NotTaken::Task(NoTask::Unknown)));
+    assert_eq!(update.await, Err(TaskAnswerError::Task(NoTask::Unknown)));
     let (own, _) = bench.desk.listen(asking(other), vec![name()]).await;
     assert!(own.is_empty(), "{own:?}");
     let (own, _) = bench.desk.listen(asking(Principal::process()), vec![name(), "run_x".to_owned()]).await;

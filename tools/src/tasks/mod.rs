@@ -10,7 +10,7 @@ use ptc_host::questions::{AnsweredBy, Channel, Receipt};
 
 use super::asking::Asks;
 use super::lisp_eval::EvalOptions;
-use ptc_protocol::tasks::{NoTask, NotTaken, TaskClient, TaskDesk, TaskNews};
+use ptc_protocol::tasks::{NoTask, TaskAnswerError, TaskClient, TaskDesk, TaskNews};
 use ptc_protocol::tool::Task;
 use ptc_runs::{NotSeen, Runs};
 
@@ -56,15 +56,15 @@ impl TaskDesk for Desk {
         asking: TaskClient,
         id: String,
         responses: String,
-    ) -> BoxFuture<'static, Result<(), NotTaken>> {
+    ) -> BoxFuture<'static, Result<(), TaskAnswerError>> {
         let runs = self.runs.clone();
         async move {
             let by = AnsweredBy { channel: Channel::Client, name: Some(asking.principal.shared_name()) };
             // When a client reports that its user has opened a page, the page is checked at once.
             let took = runs.answer_opened(&asking.principal, &id, &responses, by, None).await;
-            let took = took.map_err(|why| NotTaken::Task(no_task(why)))?;
+            let took = took.map_err(|why| TaskAnswerError::Task(no_task(why)))?;
             match took.iter().find(|(_, took)| *took == Receipt::NoAnswer) {
-                Some((id, _)) => Err(NotTaken::Response(id.to_string())),
+                Some((id, _)) => Err(TaskAnswerError::Response(id.to_string())),
                 None => Ok(()),
             }
         }

@@ -17,7 +17,7 @@ use ptc_host::time::{self, timeout_at};
 use ptc_mcp::sse::message_event;
 use tokio::task::JoinHandle;
 
-use ptc_protocol::Finished;
+use ptc_protocol::CallResponse;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::usage::Count;
 
@@ -425,7 +425,7 @@ impl Body {
     /// The events of a call that adds its notifications to `notes` and whose answer is accounted in `held`. The call
     /// starts at once, on this thread.
     pub(super) fn events(
-        call: impl Future<Output = Finished> + 'static,
+        call: impl Future<Output = CallResponse> + 'static,
         notes: Notes,
         mut held: BodyReservation,
     ) -> Self {

@@ -32,7 +32,8 @@ use ptc_protocol::methods::initialize::negotiate;
 use ptc_protocol::principal::Owner;
 use ptc_protocol::reply::{self, Answers};
 use ptc_protocol::{
-    Call, ClientFacts, Connection, Disposition, Elicitation, Finished, Handled, MessageContext, SessionNeed,
+    Call, CallResponse, ClientFacts, Connection, Disposition, Elicitation, HandlerOutcome, MessageContext,
+    SessionNeed,
 };
 
 /// Interval of comments on a quiet channel, so that no intermediary considers it dead and a dead client is noticed.
@@ -245,7 +246,7 @@ impl Post<'_> {
         message: &StrictMessage<'_>,
         era: Era,
         seen: &Seen,
-    ) -> Handled {
+    ) -> HandlerOutcome {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
         service.handle(MessageContext { connection, era, origin }, message)
@@ -289,7 +290,7 @@ impl Post<'_> {
             return MessageOutcome::Ready(self.refused(StatusCode::BAD_REQUEST, message, &error));
         }
         match self.handle(&self.caller.modern, message, Era::Modern, seen) {
-            Handled::Reply(reply) if reply.disposition == Disposition::Busy => {
+            HandlerOutcome::Reply(reply) if reply.disposition == Disposition::Busy => {
                 let text = reply.reached.map_or("busy".into(), |reached| {
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
                     reached.text
@@ -298,9 +299,9 @@ impl Post<'_> {
                 let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
                 MessageOutcome::Ready(answer::retry_after(answer, COME_BACK))
             }
-            Handled::Reply(reply) => MessageOutcome::Ready(answer::of_reply(reply)),
-            Handled::Call(call) => MessageOutcome::Call { call, session: None },
-            Handled::Silent | Handled::Exit => MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED)),
+            HandlerOutcome::Reply(reply) => MessageOutcome::Ready(answer::of_reply(reply)),
+            HandlerOutcome::Call(call) => MessageOutcome::Call { call, session: None },
+            HandlerOutcome::Silent | HandlerOutcome::Exit => MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED)),
         }
     }
 
@@ -321,10 +322,10 @@ impl Post<'_> {
             Err(answer) => return MessageOutcome::Ready(*answer),
         };
         match self.handle(&connection, message, Era::Handshake, seen) {
-            Handled::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
+            HandlerOutcome::Reply(_) if message.id == IdMember::Absent && message.well_formed => {
                 MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
-            Handled::Reply(reply) => {
+            HandlerOutcome::Reply(reply) => {
                 if let Some(reached) = &reply.reached {
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
                 }
@@ -334,7 +335,7 @@ impl Post<'_> {
                     None => MessageOutcome::Ready(answer),
                 }
             }
-            Handled::Silent => {
+            HandlerOutcome::Silent => {
                 let answer = answer::empty(StatusCode::ACCEPTED);
                 // An acknowledged message must survive this process.
                 let is_handed_on =
@@ -344,8 +345,8 @@ impl Post<'_> {
                     None => MessageOutcome::Ready(answer),
                 }
             }
-            Handled::Call(call) => MessageOutcome::Call { call, session },
-            Handled::Exit => {
+            HandlerOutcome::Call(call) => MessageOutcome::Call { call, session },
+            HandlerOutcome::Exit => {
                 if let Some(session) = session {
                     self.endpoint.sessions.close(&session, "exit");
                 }
@@ -385,7 +386,7 @@ impl Post<'_> {
             SessionNeed::Habits | SessionNeed::None if client.is_any() => true,
             SessionNeed::Habits | SessionNeed::None => {
                 return match self.handle(&self.passing(None), message, Era::Handshake, seen) {
-                    Handled::Reply(reply) => answer::of_reply(reply),
+                    HandlerOutcome::Reply(reply) => answer::of_reply(reply),
                     _ => answer::empty(StatusCode::ACCEPTED),
                 };
             }
@@ -397,7 +398,7 @@ impl Post<'_> {
         };
         seen.session = Some(session.clone());
         match self.handle(&session.connection, message, Era::Handshake, seen) {
-            Handled::Reply(reply) => {
+            HandlerOutcome::Reply(reply) => {
                 let mut answer = answer::of_reply(reply);
                 if let Ok(id) = HeaderValue::from_str(&session.id) {
                     answer.headers_mut().insert(SESSION_ID, id);
@@ -486,10 +487,10 @@ impl Post<'_> {
                 continue;
             };
             match self.handle(&connection, message, Era::Handshake, seen) {
-                Handled::Silent => {}
-                Handled::Reply(reply) => replies.push(reply.body),
-                Handled::Call(call) => calls.push(*call),
-                Handled::Exit => {
+                HandlerOutcome::Silent => {}
+                HandlerOutcome::Reply(reply) => replies.push(reply.body),
+                HandlerOutcome::Call(call) => calls.push(*call),
+                HandlerOutcome::Exit => {
                     if let Some(session) = &session {
                         self.endpoint.sessions.close(session, "exit");
                     }
@@ -510,7 +511,7 @@ fn begins(message: &StrictMessage<'_>) -> bool {
 }
 
 /// The answer to a call that has ended. A call that its client has cancelled itself gets a plain 202.
-fn answered(finished: Finished) -> HttpResponse {
+fn answered(finished: CallResponse) -> HttpResponse {
     match finished.into_reply() {
         Some(body) => answer::json(StatusCode::OK, body),
         None => answer::empty(StatusCode::ACCEPTED),
@@ -555,7 +556,7 @@ async fn run(
 /// Answers with the events of a call. Its connection is not idle until the call has ended.
 fn stream(
     endpoint: &Endpoint,
-    call: impl Future<Output = Finished> + 'static,
+    call: impl Future<Output = CallResponse> + 'static,
     notes: Notes,
     seen: &mut Seen,
 ) -> HttpResponse {
@@ -597,7 +598,7 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
 }
 
 /// Runs a call within the time budget, at most until the server stops.
-async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
+async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
     let id = call.id().clone();
     let budget = endpoint.call_budget + call.patience();
     let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
@@ -605,13 +606,13 @@ async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>)
     let running = call.run_until(endpoint.ending.begun(), notify);
     let finished = time::timeout(budget, running).await;
     abandoned.reason = match &finished {
-        Ok(Finished::Reply(_)) => None,
-        Ok(Finished::Cancelled(..)) => Some("client"),
+        Ok(CallResponse::Reply(_)) => None,
+        Ok(CallResponse::Cancelled(..)) => Some("client"),
         Err(_) => Some("await_timeout"),
     };
     finished.unwrap_or_else(|_| {
         let error = RpcError::new(RpcError::REFUSED, "request timed out");
-        Finished::Reply(reply::error(Answers::Request(&id), &error))
+        CallResponse::Reply(reply::error(Answers::Request(&id), &error))
     })
 }
 
@@ -632,8 +633,9 @@ impl Drop for Abandoned<'_> {
 async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> HttpResponse {
     let calls = calls.into_iter().map(Call::without_notifications);
     let running = calls.map(|call| finish(endpoint.clone(), call, |_| {}));
-    replies
-        .extend(futures_util::future::join_all(running).await.into_iter().filter_map(Finished::into_reply));
+    replies.extend(
+        futures_util::future::join_all(running).await.into_iter().filter_map(CallResponse::into_reply),
+    );
     if replies.is_empty() {
         return answer::empty(StatusCode::ACCEPTED);
     }

@@ -30,7 +30,9 @@ use ptc_mcp::message::strict::{self, Incoming, StrictMessage};
 
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::reply::{self, Answers};
-use ptc_protocol::{Call, Connection, Finished, Handled, MessageContext, Notice, Service, Watching, change};
+use ptc_protocol::{
+    Call, CallResponse, Connection, HandlerOutcome, MessageContext, Notice, Service, Watching, change,
+};
 
 /// Grace period of running calls after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
@@ -235,10 +237,10 @@ impl Pipe {
                 self.outbox.push(body);
             }
             Ok(Incoming::Single(message)) => match self.handle(&message) {
-                Handled::Exit => return std::ops::ControlFlow::Break(()),
-                Handled::Silent => {}
-                Handled::Reply(reply) => self.outbox.push(reply.body),
-                Handled::Call(call) => self.run(*call),
+                HandlerOutcome::Exit => return std::ops::ControlFlow::Break(()),
+                HandlerOutcome::Silent => {}
+                HandlerOutcome::Reply(reply) => self.outbox.push(reply.body),
+                HandlerOutcome::Call(call) => self.run(*call),
             },
             Ok(Incoming::Batch(messages)) if self.allows_batches() => return self.receive_batch(&messages),
             Ok(Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage) => self.refuse(),
@@ -246,7 +248,7 @@ impl Pipe {
         std::ops::ControlFlow::Continue(())
     }
 
-    fn handle(&mut self, message: &StrictMessage<'_>) -> Handled {
+    fn handle(&mut self, message: &StrictMessage<'_>) -> HandlerOutcome {
         let era = Service::era_of(&self.connection, message);
         self.seen_modern |= era == Era::Modern;
         self.service.handle(MessageContext::new(&self.connection, era), message)
@@ -280,13 +282,13 @@ impl Pipe {
                 }
             };
             match handled {
-                Handled::Silent => {}
-                Handled::Reply(reply) => replies.push(reply.body),
-                Handled::Call(call) => {
+                HandlerOutcome::Silent => {}
+                HandlerOutcome::Reply(reply) => replies.push(reply.body),
+                HandlerOutcome::Call(call) => {
                     let outbox = self.outbox.clone();
                     calls.push(answer(call.run(move |note| outbox.push(note))));
                 }
-                Handled::Exit => exit = true,
+                HandlerOutcome::Exit => exit = true,
             }
         }
         self.calls.push(
@@ -329,14 +331,14 @@ impl Pipe {
 }
 
 /// The output of a finished call on a pipe: a cancelled call sends nothing.
-async fn answer(call: impl Future<Output = Finished>) -> Answered {
+async fn answer(call: impl Future<Output = CallResponse>) -> Answered {
     answered(call.await)
 }
 
-fn answered(finished: Finished) -> Answered {
+fn answered(finished: CallResponse) -> Answered {
     match finished {
-        Finished::Reply(body) => Some(body),
-        Finished::Cancelled(..) => None,
+        CallResponse::Reply(body) => Some(body),
+        CallResponse::Cancelled(..) => None,
     }
 }
 

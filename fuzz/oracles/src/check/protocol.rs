@@ -17,7 +17,7 @@ use ptc_server::boot;
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
 use ptc_server::principal::{Owner, Principal};
-use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
+use ptc_server::protocol::{Connection, HandlerOutcome, MessageContext, Service};
 
 /// Bytes that a program may hold, in its values and once more in its code.
 const MEMORY: u64 = 2_000_000;
@@ -116,7 +116,7 @@ fn handle(server: &Server, connection: &Arc<Connection>, message: &StrictMessage
     let id = plain.and_then(|plain| plain.get("id"));
     let asks = plain.is_some_and(|plain| plain.get("method").is_some_and(Value::is_string));
     let body = match handled {
-        Handled::Silent | Handled::Exit => {
+        HandlerOutcome::Silent | HandlerOutcome::Exit => {
             // Whoever sends an id and a method hears of it; `exit` is the one that ends instead.
             assert!(
                 !asks || id.is_none() || plain.is_some_and(|plain| plain["method"] == "exit"),
@@ -124,10 +124,10 @@ fn handle(server: &Server, connection: &Arc<Connection>, message: &StrictMessage
             );
             return;
         }
-        Handled::Reply(reply) => reply.body,
+        HandlerOutcome::Reply(reply) => reply.body,
         // It would stay open until the client leaves.
-        Handled::Call(call) if call.is_subscription() => return,
-        Handled::Call(call) => {
+        HandlerOutcome::Call(call) if call.is_subscription() => return,
+        HandlerOutcome::Call(call) => {
             // What is told of progress belongs to nobody here.
             server.runtime.block_on(call.run(drop)).into_reply().expect("nobody cancels it")
         }

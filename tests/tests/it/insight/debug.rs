@@ -5,7 +5,7 @@ use ptc_mcp::Era;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::strict::{self, Incoming};
 use ptc_server::principal::{Owner, Principal};
-use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
+use ptc_server::protocol::{Connection, HandlerOutcome, MessageContext, Service};
 use std::sync::Arc;
 
 use ptc_test_support::in_process::{Pipe, assert_has, fake_upstream, service, settings};
@@ -283,8 +283,8 @@ async fn ask(service: &Arc<Service>, principal: &str, tool: &str, arguments: Val
         .to_string();
     let Ok(Incoming::Single(message)) = strict::read(text.as_bytes()) else { panic!("a message") };
     let body = match service.handle(MessageContext::new(&connection, Era::Handshake), &message) {
-        Handled::Reply(reply) => reply.body,
-        Handled::Call(call) => call.run(|_| {}).await.into_reply().expect("an answer"),
+        HandlerOutcome::Reply(reply) => reply.body,
+        HandlerOutcome::Call(call) => call.run(|_| {}).await.into_reply().expect("an answer"),
         _ => panic!("an answer"),
     };
     serde_json::from_slice::<Value>(&body).unwrap()["result"]["structuredContent"].take()

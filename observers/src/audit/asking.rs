@@ -11,7 +11,7 @@ use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
 use super::{AuditLog, Subject};
 
 /// An asker whose questions and answers are recorded.
-pub(super) struct Audited {
+pub(super) struct AuditedAsker {
     log: Arc<AuditLog>,
     subject: Subject,
     inner: Arc<dyn Asker>,
@@ -21,9 +21,9 @@ pub(super) struct Audited {
 
 type QuestionLog = Mutex<BTreeMap<QuestionId, Question>>;
 
-impl Audited {
-    pub(super) fn new(log: Arc<AuditLog>, subject: Subject, inner: Arc<dyn Asker>) -> Audited {
-        Audited { log, subject, inner, told: Arc::default() }
+impl AuditedAsker {
+    pub(super) fn new(log: Arc<AuditLog>, subject: Subject, inner: Arc<dyn Asker>) -> AuditedAsker {
+        AuditedAsker { log, subject, inner, told: Arc::default() }
     }
 
     /// Records the questions that are new.
@@ -50,7 +50,7 @@ impl Audited {
     }
 }
 
-impl Asker for Audited {
+impl Asker for AuditedAsker {
     fn can_ask(&self, question: &Question) -> bool {
         self.inner.can_ask(question)
     }

@@ -21,7 +21,7 @@ use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, AnsweredBy, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_mcp::json::{Object, object_text};
 
-use self::asking::Audited;
+use self::asking::AuditedAsker;
 use self::writer::AuditWriter;
 use super::metrics::{Exposition, MetricKind};
 use ptc_host::digest::sha256_hex;
@@ -62,7 +62,7 @@ impl AuditLog {
 
     /// An asker for a program, whose questions and answers are recorded here.
     pub fn over(self: Arc<Self>, subject: Subject, asker: Arc<dyn Asker>) -> Arc<dyn Asker> {
-        Arc::new(Audited::new(self, subject, asker))
+        Arc::new(AuditedAsker::new(self, subject, asker))
     }
 
     /// Records that a run has begun, waits, resumes or has ended.

@@ -58,7 +58,7 @@ impl CallStart {
 
 /// A call that has ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct CallFinish {
     pub(super) at: Timestamp,
     pub(super) status: Status,
     /// The reason of the failure, or the text of an internal error.
@@ -90,7 +90,7 @@ impl CallObserver for Traces {
         };
         // A call that was answered at once has not been traced yet.
         if call.running || self.runs(call) {
-            let ended = Ended { at: end.at, status, reason, duration_ms: end.duration_ms, report };
+            let ended = CallFinish { at: end.at, status, reason, duration_ms: end.duration_ms, report };
             self.end(call.eval_id.number(), Box::new(ended));
         }
     }
@@ -98,7 +98,8 @@ impl CallObserver for Traces {
     fn unknown_tool(&self, call: &ObservedCall) {
         if self.runs(call) {
             let reason = Some("unknown_tool".to_owned());
-            let ended = Ended { at: call.at, status: Status::Error, reason, duration_ms: 0, report: None };
+            let ended =
+                CallFinish { at: call.at, status: Status::Error, reason, duration_ms: 0, report: None };
             self.end(call.eval_id.number(), Box::new(ended));
         }
     }

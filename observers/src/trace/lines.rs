@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus};
 use ptc_mcp::json::{Object, object_text, write_array};
 
-use super::events::{CallStart, Ended};
+use super::events::{CallFinish, CallStart};
 use super::writer::Status;
 use crate::recording::Recording;
 use crate::recording::payloads;
@@ -113,7 +113,7 @@ impl TraceHead {
     }
 
     /// The last lines of a trace.
-    pub(super) fn end(&mut self, ended: &Ended, recording: &Recording, aggregator: bool) -> String {
+    pub(super) fn end(&mut self, ended: &CallFinish, recording: &Recording, aggregator: bool) -> String {
         let mut out = String::new();
         let ran = ended.report.as_deref().filter(|report| report.usage.is_some());
         for event in ended.report.iter().flat_map(|report| &report.events) {
@@ -182,7 +182,7 @@ impl TraceHead {
     }
 
     /// The two lines about the program itself.
-    fn execution(&mut self, ended: &Ended, report: &CallReport, aggregator: bool) -> String {
+    fn execution(&mut self, ended: &CallFinish, report: &CallReport, aggregator: bool) -> String {
         let usage = report.usage.unwrap_or_default();
         let metadata = object_text(|object| {
             object.string("caller", if self.tool == "lisp_task" { "agent" } else { "mcp" });

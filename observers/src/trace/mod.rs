@@ -29,7 +29,7 @@ pub use folder::TraceFile;
 
 use crate::metrics::Exposition;
 use crate::recording::Recording;
-use events::{CallStart, Ended};
+use events::{CallFinish, CallStart};
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::TaskEvent;
 use waiting::QueueSize;
@@ -59,7 +59,7 @@ pub struct TraceOptions {
 enum TraceCommand {
     /// With the bytes that were charged for it, as the next one.
     Begin(u64, Box<CallStart>, usize),
-    End(u64, Box<Ended>, usize),
+    End(u64, Box<CallFinish>, usize),
     Find {
         id: String,
         owner_hash: String,
@@ -115,7 +115,7 @@ impl Traces {
     }
 
     /// Closes the trace of a call.
-    fn end(&self, key: u64, mut ended: Box<Ended>) {
+    fn end(&self, key: u64, mut ended: Box<CallFinish>) {
         let mut held = ended.report.as_ref().map_or(0, |report| size(report));
         if !self.waiting.try_hold(held) {
             (ended.report, held) = (None, 0);

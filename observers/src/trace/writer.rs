@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use jiff::{SignedDuration, Timestamp};
 use tracing::{error, warn};
 
-use super::events::{CallStart, Ended};
+use super::events::{CallFinish, CallStart};
 use super::folder::{Folder, TraceFile};
 use super::lines::TraceHead;
 use super::{TraceOptions, names, trace_id};
@@ -142,7 +142,7 @@ impl TraceWriter {
     }
 
     /// Writes the rest of a call and gives its file the final name. `None` for a call without a file.
-    pub(super) fn end(&mut self, key: u64, ended: &Ended) -> Option<bool> {
+    pub(super) fn end(&mut self, key: u64, ended: &CallFinish) -> Option<bool> {
         let mut open = self.open.remove(&key)?;
         let text = open.head.end(ended, &self.options.recording, self.options.aggregator);
         let appended = match self.folder.open_again(&open.name) {

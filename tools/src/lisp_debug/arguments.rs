@@ -38,7 +38,7 @@ pub(super) enum Ask {
 /// # Errors
 /// The `message` of the first check that fails.
 pub(super) fn read(arguments: Option<Raw<'_>>) -> Result<Ask, String> {
-    let mut given = Given::default();
+    let mut given = GivenArguments::default();
     for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
         let slot = match &*key {
             "op" => &mut given.op,
@@ -58,7 +58,7 @@ pub(super) fn read(arguments: Option<Raw<'_>>) -> Result<Ask, String> {
 }
 
 #[derive(Default)]
-struct Given<'a> {
+struct GivenArguments<'a> {
     op: Option<Raw<'a>>,
     limit: Option<Raw<'a>>,
     since_seconds: Option<Raw<'a>>,
@@ -66,7 +66,7 @@ struct Given<'a> {
     request_id: Option<Raw<'a>>,
 }
 
-impl Given<'_> {
+impl GivenArguments<'_> {
     fn ask(&self) -> Result<Ask, String> {
         let Some(op) = present(self.op) else {
             return Err("argument `op` is required (one of: stats, recent, get)".into());

@@ -7,7 +7,7 @@ use super::arguments::Wishes;
 
 /// An answer, cut to size.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rendered {
+pub(super) struct RenderedAnswer {
     /// For people.
     pub(super) answer: String,
     /// For programs.
@@ -16,7 +16,7 @@ pub(super) struct Rendered {
     pub(super) truncated: bool,
 }
 
-impl Rendered {
+impl RenderedAnswer {
     /// Bytes of both, as they are counted.
     pub(super) fn bytes(&self) -> u64 {
         json!({"answer": self.answer, "structured_result": self.structured}).to_string().len() as u64
@@ -24,7 +24,7 @@ impl Rendered {
 }
 
 /// Renders a value as the answer.
-pub(super) fn render(value: Value, wishes: &Wishes, max_bytes: usize) -> Rendered {
+pub(super) fn render(value: Value, wishes: &Wishes, max_bytes: usize) -> RenderedAnswer {
     let mut value = decoded(value);
     if !wishes.preferred_fields.is_empty() {
         value = narrowed(value, &wishes.preferred_fields);
@@ -40,7 +40,7 @@ pub(super) fn render(value: Value, wishes: &Wishes, max_bytes: usize) -> Rendere
     };
     let answer = clip(&answer, max_bytes).to_owned();
     let structured = if truncated { clip(&text, max_bytes).into() } else { value };
-    Rendered { answer, structured, truncated }
+    RenderedAnswer { answer, structured, truncated }
 }
 
 /// Parses a text that holds JSON, and once more if the result is such a text.
@@ -85,7 +85,7 @@ fn shorten(value: &mut Value, max: usize) {
 mod tests {
     use super::*;
 
-    fn rendered(value: Value, max_items: Option<usize>, fields: &[&str], max: usize) -> Rendered {
+    fn rendered(value: Value, max_items: Option<usize>, fields: &[&str], max: usize) -> RenderedAnswer {
         let preferred_fields = fields.iter().map(|field| (*field).to_owned()).collect();
         render(value, &Wishes { max_items, preferred_fields }, max)
     }

@@ -18,7 +18,7 @@ use super::arguments::Task;
 use super::journal::TaskJournal;
 use super::ledger::Ledger;
 use super::planner::{Planner, PlannerError};
-use super::render::{Rendered, render};
+use super::render::{RenderedAnswer, render};
 use super::{prompt, reply};
 use crate::shaping::{call_result, feedback};
 use ptc_observers::trace::trace_id;
@@ -233,14 +233,14 @@ impl FinishedTask<'_> {
     fn finish(
         &mut self,
         mut body: Map,
-        rendered: Option<&Rendered>,
+        rendered: Option<&RenderedAnswer>,
         result: Result<FinalValue, Failure>,
         reason: Option<Cow<'static, str>>,
     ) -> ToolReply {
         let options = self.options;
         let records = self.ledger.records();
         let truncated = rendered.is_some_and(|rendered| rendered.truncated);
-        let result_bytes = rendered.map_or(0, Rendered::bytes);
+        let result_bytes = rendered.map_or(0, RenderedAnswer::bytes);
         let program = self.step.turns.iter().rev().find_map(|turn| turn.program.clone());
         body.insert("warnings".into(), self.warnings(truncated));
         body.insert("planner".into(), self.planner.meta());

@@ -83,10 +83,10 @@ struct BoundedPayload<'p> {
     feedback_cut: bool,
     /// True if the printed text within `feedback` is shortened.
     print_text_cut: bool,
-    validated: Validated<'p>,
+    validated: ValidatedValue<'p>,
 }
 
-enum Validated<'p> {
+enum ValidatedValue<'p> {
     Absent,
     Exact(&'p str),
     Preview { bytes: usize, text: String, lossy: bool },
@@ -104,13 +104,13 @@ impl<'p> BoundedPayload<'p> {
             // Slim sends text only, so there is nothing to preview and nothing to flag.
             Ending::Ok { validated: Some(json), .. } if profile != Profile::Slim => {
                 if json.len() <= caps.validated_bytes {
-                    Validated::Exact(json)
+                    ValidatedValue::Exact(json)
                 } else {
                     let (text, lossy) = preview(json, caps.preview_string, caps.validated_bytes / 4);
-                    Validated::Preview { bytes: json.len(), text, lossy }
+                    ValidatedValue::Preview { bytes: json.len(), text, lossy }
                 }
             }
-            _ => Validated::Absent,
+            _ => ValidatedValue::Absent,
         };
         let prints_cut = !matches!(prints, Cow::Borrowed(all) if all.len() == payload.prints.len());
         BoundedPayload {
@@ -134,7 +134,7 @@ impl<'p> BoundedPayload<'p> {
         let feedback = self.feedback_cut
             && (self.profile == Profile::Debug
                 || self.profile == Profile::Structured && self.payload.is_error());
-        self.prints_cut || feedback || matches!(self.validated, Validated::Preview { .. })
+        self.prints_cut || feedback || matches!(self.validated, ValidatedValue::Preview { .. })
     }
 
     fn cut(&self) -> bool {
@@ -238,9 +238,9 @@ impl<'p> BoundedPayload<'p> {
 
     fn write_validated(&self, object: &mut Object<'_>) {
         match &self.validated {
-            Validated::Absent => {}
-            Validated::Exact(json) => object.raw("validated", json),
-            Validated::Preview { bytes, text, lossy } => {
+            ValidatedValue::Absent => {}
+            ValidatedValue::Exact(json) => object.raw("validated", json),
+            ValidatedValue::Preview { bytes, text, lossy } => {
                 object.integer("validated_bytes", *bytes as u64);
                 object.string("validated_preview", text);
                 object.boolean("validated_preview_truncated", *lossy);

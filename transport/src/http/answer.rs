@@ -9,7 +9,7 @@ use http::{Method, Response, StatusCode};
 use ptc_host::visible::visible_on_page;
 use ptc_mcp::RpcError;
 
-use super::auth::Unauthenticated;
+use super::auth::AuthenticationError;
 use super::body::Body;
 use crate::closing_page::ClosingPage;
 use ptc_observers::static_page::Page;
@@ -144,11 +144,11 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
 }
 
 /// 401 with the matching challenge.
-pub(super) fn unauthorized(why: Unauthenticated) -> HttpResponse {
+pub(super) fn unauthorized(why: AuthenticationError) -> HttpResponse {
     let mut answer = empty(StatusCode::UNAUTHORIZED);
     let challenge = match why {
-        Unauthenticated::Missing => HeaderValue::from_static("Bearer"),
-        Unauthenticated::Invalid => HeaderValue::from_static("Bearer error=\"invalid_token\""),
+        AuthenticationError::Missing => HeaderValue::from_static("Bearer"),
+        AuthenticationError::Invalid => HeaderValue::from_static("Bearer error=\"invalid_token\""),
     };
     answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     answer

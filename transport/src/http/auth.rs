@@ -35,7 +35,7 @@ impl HttpCaller {
 
 /// Why a request is not authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unauthenticated {
+pub(super) enum AuthenticationError {
     /// No credentials were sent.
     Missing,
     /// The credentials are wrong.
@@ -56,13 +56,13 @@ impl Authenticator {
     }
 
     /// The caller of a request.
-    pub(super) fn caller(&self, headers: &Headers<'_>) -> Result<&HttpCaller, Unauthenticated> {
+    pub(super) fn caller(&self, headers: &Headers<'_>) -> Result<&HttpCaller, AuthenticationError> {
         if self.tokens.is_empty() {
             return Ok(&self.anonymous);
         }
-        let value = headers.authorization.only().map_err(|()| Unauthenticated::Invalid)?;
-        let value = value.ok_or(Unauthenticated::Missing)?;
-        let candidate = bearer(value.as_bytes()).ok_or(Unauthenticated::Invalid)?;
+        let value = headers.authorization.only().map_err(|()| AuthenticationError::Invalid)?;
+        let value = value.ok_or(AuthenticationError::Missing)?;
+        let candidate = bearer(value.as_bytes()).ok_or(AuthenticationError::Invalid)?;
         // All tokens are compared, so that the time does not reveal which one a guess came close to.
         let mut found = None;
         for (token, caller) in &self.tokens {
@@ -70,7 +70,7 @@ impl Authenticator {
                 found = Some(caller);
             }
         }
-        found.ok_or(Unauthenticated::Invalid)
+        found.ok_or(AuthenticationError::Invalid)
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
             auth.caller(&Headers::of(&headers)).unwrap().is_operator
         };
         assert!(is_operator("token-b") && !is_operator("token-a"));
-        assert_eq!(ask(&[]), Err(Unauthenticated::Missing));
+        assert_eq!(ask(&[]), Err(AuthenticationError::Missing));
         for wrong in [
             "Bearer",
             "Bearer ",
@@ -123,9 +123,9 @@ mod tests {
             "Bearer token-",
             "Bearer token-aa",
         ] {
-            assert_eq!(ask(&[wrong]), Err(Unauthenticated::Invalid), "{wrong}");
+            assert_eq!(ask(&[wrong]), Err(AuthenticationError::Invalid), "{wrong}");
         }
-        assert_eq!(ask(&["Bearer token-a", "Bearer token-a"]), Err(Unauthenticated::Invalid));
+        assert_eq!(ask(&["Bearer token-a", "Bearer token-a"]), Err(AuthenticationError::Invalid));
         assert_eq!(
             Authenticator::new(vec![]).caller(&Headers::of(&HeaderMap::new())).unwrap().principal.name(),
             "anonymous"

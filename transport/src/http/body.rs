@@ -28,7 +28,7 @@ const LEAST_RATE: f64 = 32_768.0;
 
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum BodyError {
     /// It is larger than allowed.
     TooLarge,
     /// It did not arrive in time.
@@ -202,12 +202,12 @@ impl Drop for BodyReservation {
 
 /// A body in memory.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedBody {
     bytes: Bytes,
     held: BodyReservation,
 }
 
-impl Received {
+impl ReceivedBody {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -222,12 +222,12 @@ impl Received {
 #[derive(Debug)]
 pub(super) struct Reception {
     body: Incoming,
-    received: Received,
+    received: ReceivedBody,
 }
 
 impl Reception {
     /// Takes all pieces that have arrived; ready once the body is complete.
-    pub(super) fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Unread>> {
+    pub(super) fn poll_all(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         loop {
             if ready!(self.poll(context))? {
                 return Poll::Ready(Ok(()));
@@ -236,10 +236,10 @@ impl Reception {
     }
 
     /// Takes the next piece, if it has arrived; `true` once the body is complete.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Unread>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             None => return Poll::Ready(Ok(true)),
-            Some(Err(_)) => return Poll::Ready(Err(Unread::Broken)),
+            Some(Err(_)) => return Poll::Ready(Err(BodyError::Broken)),
             Some(Ok(frame)) => frame,
         };
         let taken = frame.into_data().map_or(Ok(()), |data| self.received.take(data));
@@ -248,7 +248,7 @@ impl Reception {
 
     /// Reads the rest. Each part has a time limit. All parts together have the same limit, which is extended only
     /// while they arrive at the least rate.
-    pub(super) async fn rest(mut self) -> Result<Received, Unread> {
+    pub(super) async fn rest(mut self) -> Result<ReceivedBody, BodyError> {
         let timeout = self.received.held.bodies.limits.timeout;
         let begun = time::now();
         loop {
@@ -256,7 +256,7 @@ impl Reception {
             let last = begun + (timeout + earned).min(timeout * PATIENCE);
             let next = poll_fn(|context| self.poll(context));
             match timeout_at(last.min(time::now() + timeout), next).await {
-                Err(_) => return Err(Unread::TooSlow),
+                Err(_) => return Err(BodyError::TooSlow),
                 Ok(Err(unread)) => return Err(unread),
                 Ok(Ok(true)) => return Ok(self.received),
                 Ok(Ok(false)) => {}
@@ -265,18 +265,18 @@ impl Reception {
     }
 
     /// The bytes received.
-    pub(super) fn into_received(self) -> Received {
+    pub(super) fn into_received(self) -> ReceivedBody {
         self.received
     }
 }
 
-impl Received {
-    fn take(&mut self, data: Bytes) -> Result<(), Unread> {
+impl ReceivedBody {
+    fn take(&mut self, data: Bytes) -> Result<(), BodyError> {
         if self.bytes.len() + data.len() > self.held.bodies.limits.one {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         // Counted before it is stored; dropping `held` releases it in any case.
-        self.held.try_more(data.len()).map_err(Unread::NoRoom)?;
+        self.held.try_more(data.len()).map_err(BodyError::NoRoom)?;
         if self.bytes.is_empty() {
             // A small body usually arrives in one piece, which needs no copy.
             self.bytes = data;
@@ -320,12 +320,12 @@ impl Bodies {
         self: &Arc<Self>,
         body: Incoming,
         principal: &Principal,
-    ) -> Result<Reception, Unread> {
+    ) -> Result<Reception, BodyError> {
         if body.size_hint().lower() > self.limits.one as u64 {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         let held = self.nothing(Some(principal));
-        Ok(Reception { body, received: Received { bytes: Bytes::new(), held } })
+        Ok(Reception { body, received: ReceivedBody { bytes: Bytes::new(), held } })
     }
 }
 

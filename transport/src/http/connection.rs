@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
 use super::connection_registry::{Activity, Over, Registration, Rest};
 use super::endpoint::Endpoint;
-use super::gated::Gated;
+use super::gated::GatedFuture;
 use super::in_progress::{Handle, InProgress, ReceivedRequest};
 use super::router::route;
 
@@ -124,7 +124,7 @@ async fn answer<S>(
             biased;
             // A broken connection concerns only its client; its calls have been dropped with it.
             _ = connection.as_mut() => return,
-            over = Gated::new(over) => if over != Over::Unwanted { break },
+            over = GatedFuture::new(over) => if over != Over::Unwanted { break },
         }
         // Its place is needed. A request that has arrived but was not read yet must still be seen.
         tokio::task::yield_now().await;

@@ -10,7 +10,7 @@ use ptc_host::time;
 use super::admission::admit;
 use super::answer::{self, HttpResponse, data, is_read};
 use super::console_runs;
-use super::endpoint::{Endpoint, Seen};
+use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
 use ptc_observers::console::{Facts, PAGE as FILES};
 
@@ -27,7 +27,7 @@ pub(super) async fn answer(
     authority: Option<&str>,
     (method, uri): (&Method, &Uri),
     (headers, body): (&Headers<'_>, Incoming),
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> Option<HttpResponse> {
     let path = uri.path();
     if !endpoint.console || !(path == PAGE || holds_data(path)) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tracing::debug;
 
-use super::auth::Unauthenticated;
+use super::auth::AuthenticationError;
 use crate::sharded_counter::ShardedCounter;
 use ptc_observers::metrics::{Exposition, MetricKind};
 
@@ -78,10 +78,10 @@ impl Counts {
     }
 
     /// Counts a request with missing or wrong credentials.
-    pub(super) fn auth_failure(&self, instance: &str, why: Unauthenticated) {
+    pub(super) fn auth_failure(&self, instance: &str, why: AuthenticationError) {
         let (counter, reason) = match why {
-            Unauthenticated::Missing => (&self.auth_missing, "missing"),
-            Unauthenticated::Invalid => (&self.auth_invalid, "invalid"),
+            AuthenticationError::Missing => (&self.auth_missing, "missing"),
+            AuthenticationError::Invalid => (&self.auth_invalid, "invalid"),
         };
         add(counter);
         debug!(event = "ptc_lisp.http.auth.failure", count = 1, instance, reason);

@@ -105,7 +105,7 @@ impl Active {
 
 /// The facts of a request for its log line and its connection.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct RequestFacts {
     /// The request's own id.
     pub(super) request_id: HeaderValue,
     pub(super) principal: Option<Principal>,
@@ -117,17 +117,17 @@ pub(super) struct Seen {
     pub(super) held: Option<BodyReservation>,
 }
 
-impl Seen {
+impl RequestFacts {
     /// Moves the facts out for another task; the rest still names the request.
-    pub(super) fn take(&mut self) -> Seen {
+    pub(super) fn take(&mut self) -> RequestFacts {
         let (request_id, principal) = (self.request_id.clone(), self.principal.clone());
-        std::mem::replace(self, Seen { request_id, principal, session: None, busy: None, held: None })
+        std::mem::replace(self, RequestFacts { request_id, principal, session: None, busy: None, held: None })
     }
 }
 
 /// Why a request has no session.
 #[derive(Debug)]
-pub(super) enum Unnamed {
+pub(super) enum SessionIdError {
     /// It names no session.
     Missing,
     /// It names a session that is closed, unknown or of another principal.
@@ -161,17 +161,17 @@ impl Endpoint {
         &self,
         headers: &Headers<'_>,
         principal: &Principal,
-    ) -> Result<Arc<Session>, Unnamed> {
-        let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or(Unnamed::Missing)?;
-        let id = id.to_str().map_err(|_| Unnamed::Unknown)?;
+    ) -> Result<Arc<Session>, SessionIdError> {
+        let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or(SessionIdError::Missing)?;
+        let id = id.to_str().map_err(|_| SessionIdError::Unknown)?;
         let session = match self.service.session_need {
             // Without a secret, ids are known to one process, and so is the state of their sessions.
             SessionNeed::State if !self.sessions.seals() => self.sessions.get(id, principal),
             SessionNeed::State | SessionNeed::Habits | SessionNeed::None => {
-                self.sessions.get_or_adopt(id, principal).map_err(Unnamed::Refused)?
+                self.sessions.get_or_adopt(id, principal).map_err(SessionIdError::Refused)?
             }
         };
-        session.ok_or(Unnamed::Unknown)
+        session.ok_or(SessionIdError::Unknown)
     }
 
     /// The status and sentence for a session that cannot begin. Counts the refusal.

@@ -10,7 +10,7 @@ use futures_util::task::AtomicWaker;
 
 /// A future that is polled only when it was woken itself, and not each time its task does something else. A connection
 /// has timers that hardly ever expire, and polling them with each request costs more than checking its headers.
-pub(super) struct Gated<F> {
+pub(super) struct GatedFuture<F> {
     future: F,
     own: Arc<GatedWaker>,
     waker: Waker,
@@ -34,15 +34,15 @@ impl Wake for GatedWaker {
     }
 }
 
-impl<F: Future + Unpin> Gated<F> {
+impl<F: Future + Unpin> GatedFuture<F> {
     pub(super) fn new(future: F) -> Self {
         // It has not been polled yet.
         let own = Arc::new(GatedWaker { woken: AtomicBool::new(true), task: AtomicWaker::new() });
-        Gated { future, waker: own.clone().into(), own, task: None }
+        GatedFuture { future, waker: own.clone().into(), own, task: None }
     }
 }
 
-impl<F: Future + Unpin> Future for Gated<F> {
+impl<F: Future + Unpin> Future for GatedFuture<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -81,7 +81,7 @@ mod tests {
     fn it_is_looked_at_when_it_asks_to_be_by_whichever_task_has_it() {
         let looks = Cell::new(0);
         let kept = Cell::new(None);
-        let mut gated = Gated::new(poll_fn(|context: &mut Context<'_>| {
+        let mut gated = GatedFuture::new(poll_fn(|context: &mut Context<'_>| {
             looks.set(looks.get() + 1);
             kept.set(Some(context.waker().clone()));
             if looks.get() < 3 { Poll::Pending } else { Poll::Ready(()) }

@@ -60,12 +60,12 @@ impl Facts {
 
 /// The ids that clients have closed lately: a request with one of them is refused as closed, as the protocol requires.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct ClosedIds {
     ids: HashSet<Arc<str>>,
     order: VecDeque<Arc<str>>,
 }
 
-impl Ended {
+impl ClosedIds {
     /// Adds an id.
     pub(super) fn add(&mut self, id: &Arc<str>) {
         if !self.ids.insert(id.clone()) {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_many_ended_ids_is_forgotten() {
-        let mut ended = Ended::default();
+        let mut ended = ClosedIds::default();
         let id = |number: usize| -> Arc<str> { number.to_string().into() };
         (0..=REMEMBERED).for_each(|number| ended.add(&id(number)));
         ended.add(&id(1));

@@ -18,10 +18,10 @@ use ptc_mcp::revision::is_modern_header;
 
 use super::answer::{self, COME_BACK, HttpResponse, SESSION_ID};
 use super::auth::HttpCaller;
-use super::body::{Body, NoRoom, Notes, Received, Reception, Unread};
+use super::body::{Body, BodyError, NoRoom, Notes, ReceivedBody, Reception};
 use super::connection_registry::Phase;
 use super::ended_elsewhere::Ends;
-use super::endpoint::{Endpoint, Seen, Unnamed};
+use super::endpoint::{Endpoint, RequestFacts, SessionIdError};
 use super::headers::{self, Headers};
 use super::sessions::{NoSession, Session};
 use ptc_mcp::Era;
@@ -50,7 +50,7 @@ pub(super) async fn answer(
     headers: &Headers<'_>,
     said_modern: bool,
     body: RequestBody,
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> HttpResponse {
     if !is_json(headers) {
         return answer::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type");
@@ -87,7 +87,12 @@ pub(super) async fn answer(
 
 impl MessageOutcome {
     /// The answer, once it can be sent.
-    async fn answer(self, endpoint: &Arc<Endpoint>, headers: &Headers<'_>, seen: &mut Seen) -> HttpResponse {
+    async fn answer(
+        self,
+        endpoint: &Arc<Endpoint>,
+        headers: &Headers<'_>,
+        seen: &mut RequestFacts,
+    ) -> HttpResponse {
         match self {
             MessageOutcome::Ready(answer) => answer,
             MessageOutcome::Heard { answer, ends } => {
@@ -106,7 +111,7 @@ impl MessageOutcome {
 
 /// The whole body. Usually it has arrived, and no clock is read. Otherwise its connection counts as waiting for its
 /// client.
-async fn received(mut reception: Reception, seen: &mut Seen) -> Result<Received, Unread> {
+async fn received(mut reception: Reception, seen: &mut RequestFacts) -> Result<ReceivedBody, BodyError> {
     if let Poll::Ready(all) = poll_fn(|context| Poll::Ready(reception.poll_all(context))).await {
         return all.map(|()| reception.into_received());
     }
@@ -121,12 +126,12 @@ async fn received(mut reception: Reception, seen: &mut Seen) -> Result<Received,
 }
 
 /// The answer to a body that could not be read.
-pub(super) fn not_read(endpoint: &Endpoint, unread: Unread) -> HttpResponse {
+pub(super) fn not_read(endpoint: &Endpoint, unread: BodyError) -> HttpResponse {
     let no_room = match unread {
-        Unread::TooLarge => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
-        Unread::TooSlow => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
-        Unread::Broken => return answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
-        Unread::NoRoom(no_room) => no_room,
+        BodyError::TooLarge => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
+        BodyError::TooSlow => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
+        BodyError::Broken => return answer::text(StatusCode::BAD_REQUEST, "body could not be read"),
+        BodyError::NoRoom(no_room) => no_room,
     };
     let (status, limit) = match no_room {
         NoRoom::Own(_) => (StatusCode::TOO_MANY_REQUESTS, "max_buffered_bytes_per_owner"),
@@ -163,7 +168,7 @@ struct Post<'a> {
 
 impl Post<'_> {
     /// The answer to a long body, which is parsed on a thread of its own.
-    async fn answer_apart(&self, received: Received, seen: &mut Seen) -> HttpResponse {
+    async fn answer_apart(&self, received: ReceivedBody, seen: &mut RequestFacts) -> HttpResponse {
         let (endpoint, caller, said_modern) = (self.endpoint.clone(), self.caller.clone(), self.said_modern);
         let (all, bytes) = (self.headers.all.clone(), received.bytes().len());
         let mut its = seen.take();
@@ -179,7 +184,7 @@ impl Post<'_> {
 
     /// Reads a body and processes it.
     #[expect(clippy::disallowed_methods, reason = "entry point: Post.outcome")]
-    fn outcome(&self, received: &Received, seen: &mut Seen) -> MessageOutcome {
+    fn outcome(&self, received: &ReceivedBody, seen: &mut RequestFacts) -> MessageOutcome {
         if received.bytes().is_empty() {
             let body = answer::refused(RpcError::INVALID_REQUEST, "Invalid Request: the body is empty");
             return MessageOutcome::Ready(answer::json(StatusCode::BAD_REQUEST, body));
@@ -202,7 +207,7 @@ impl Post<'_> {
         named.and_then(Revision::from_name).unwrap_or(Revision::HTTP_DEFAULT)
     }
 
-    fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut Seen) -> MessageOutcome {
+    fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut RequestFacts) -> MessageOutcome {
         match incoming {
             Incoming::Single(message) => match self.era_of(message) {
                 Era::Modern => self.modern(message, seen),
@@ -233,9 +238,9 @@ impl Post<'_> {
     /// so that its client starts a new one, unless its body `is_modern`.
     fn is_in_session(&self, is_modern: bool) -> bool {
         match self.endpoint.named_session(self.headers, &self.caller.principal) {
-            Ok(_) | Err(Unnamed::Refused(_)) => true,
-            Err(Unnamed::Unknown) => !is_modern,
-            Err(Unnamed::Missing) => false,
+            Ok(_) | Err(SessionIdError::Refused(_)) => true,
+            Err(SessionIdError::Unknown) => !is_modern,
+            Err(SessionIdError::Missing) => false,
         }
     }
 
@@ -245,7 +250,7 @@ impl Post<'_> {
         connection: &Arc<Connection>,
         message: &StrictMessage<'_>,
         era: Era,
-        seen: &Seen,
+        seen: &RequestFacts,
     ) -> HandlerOutcome {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
@@ -275,7 +280,7 @@ impl Post<'_> {
     }
 
     /// A message that states its own revision: no session, no state.
-    fn modern(&self, message: &StrictMessage<'_>, seen: &Seen) -> MessageOutcome {
+    fn modern(&self, message: &StrictMessage<'_>, seen: &RequestFacts) -> MessageOutcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
         }
@@ -301,12 +306,14 @@ impl Post<'_> {
             }
             HandlerOutcome::Reply(reply) => MessageOutcome::Ready(answer::of_reply(reply)),
             HandlerOutcome::Call(call) => MessageOutcome::Call { call, session: None },
-            HandlerOutcome::Silent | HandlerOutcome::Exit => MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED)),
+            HandlerOutcome::Silent | HandlerOutcome::Exit => {
+                MessageOutcome::Ready(answer::empty(StatusCode::ACCEPTED))
+            }
         }
     }
 
     /// A message of a conversation that began, or begins now, with `initialize`.
-    fn handshake(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> MessageOutcome {
+    fn handshake(&self, message: &StrictMessage<'_>, seen: &mut RequestFacts) -> MessageOutcome {
         if let Some(refusal) = self.draining(message) {
             return refusal;
         }
@@ -361,7 +368,7 @@ impl Post<'_> {
         self.endpoint.sessions.ends().filter(|ends| settles && ends.is_shared()).cloned()
     }
 
-    fn initialize(&self, message: &StrictMessage<'_>, seen: &mut Seen) -> HttpResponse {
+    fn initialize(&self, message: &StrictMessage<'_>, seen: &mut RequestFacts) -> HttpResponse {
         if self.session_id().is_some() {
             return answer::text(StatusCode::BAD_REQUEST, "initialize must not include MCP-Session-Id");
         }
@@ -418,7 +425,7 @@ impl Post<'_> {
     fn conversation(
         &self,
         message: &StrictMessage<'_>,
-        seen: &mut Seen,
+        seen: &mut RequestFacts,
     ) -> Result<Conversation, Box<HttpResponse>> {
         let bad_version = || Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"));
         let version = self.headers.protocol_version.single().map_err(|()| bad_version());
@@ -431,14 +438,14 @@ impl Post<'_> {
                     _ => Ok((session.connection.clone(), Some(session))),
                 }
             }
-            Err(Unnamed::Missing) if self.endpoint.service.session_need != SessionNeed::State => {
+            Err(SessionIdError::Missing) if self.endpoint.service.session_need != SessionNeed::State => {
                 let spoken = |name| Revision::from_name(name).filter(|revision| !revision.is_modern());
                 let revision = version?.map(|name| spoken(name).ok_or_else(bad_version)).transpose()?;
                 Ok((self.passing(revision), None))
             }
-            Err(Unnamed::Missing) => Err(Box::new(answer::missing_session())),
-            Err(Unnamed::Unknown) => Err(Box::new(answer::unknown_session())),
-            Err(Unnamed::Refused(refusal)) => Err(Box::new(self.no_session(message, refusal))),
+            Err(SessionIdError::Missing) => Err(Box::new(answer::missing_session())),
+            Err(SessionIdError::Unknown) => Err(Box::new(answer::unknown_session())),
+            Err(SessionIdError::Refused(refusal)) => Err(Box::new(self.no_session(message, refusal))),
         }
     }
 
@@ -457,7 +464,7 @@ impl Post<'_> {
         answer::retry_after(self.refused(status, message, &error), COME_BACK)
     }
 
-    fn batch(&self, messages: &[Option<StrictMessage<'_>>], seen: &mut Seen) -> MessageOutcome {
+    fn batch(&self, messages: &[Option<StrictMessage<'_>>], seen: &mut RequestFacts) -> MessageOutcome {
         let first = messages.iter().flatten().next();
         if let Some(refusal) = first.and_then(|message| self.draining(message)) {
             return refusal;
@@ -525,7 +532,7 @@ async fn run(
     call: Call,
     session: Option<Arc<Session>>,
     headers: &Headers<'_>,
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> HttpResponse {
     if call.is_subscription() {
         return listen(endpoint, call, headers, seen);
@@ -558,7 +565,7 @@ fn stream(
     endpoint: &Endpoint,
     call: impl Future<Output = CallResponse> + 'static,
     notes: Notes,
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> HttpResponse {
     let busy = seen.busy.take();
     let call = call.map(move |finished| {
@@ -569,7 +576,7 @@ fn stream(
 }
 
 /// Opens a notification channel; it lasts until its client disconnects or the server stops.
-fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Seen) -> HttpResponse {
+fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut RequestFacts) -> HttpResponse {
     if !accepts(headers, "text/event-stream") {
         return answer::text(
             StatusCode::NOT_ACCEPTABLE,
@@ -601,7 +608,7 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
 async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
     let id = call.id().clone();
     let budget = endpoint.call_budget + call.patience();
-    let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
+    let mut abandoned = AbandonedCall { endpoint: &endpoint, reason: Some("client_disconnect") };
     // A modern request is a conversation of its own, which no session would end.
     let running = call.run_until(endpoint.ending.begun(), notify);
     let finished = time::timeout(budget, running).await;
@@ -617,12 +624,12 @@ async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>)
 }
 
 /// Counts a call that ends without its own answer, even if its client has left.
-struct Abandoned<'e> {
+struct AbandonedCall<'e> {
     endpoint: &'e Endpoint,
     reason: Option<&'static str>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for AbandonedCall<'_> {
     fn drop(&mut self) {
         if let Some(reason) = self.reason {
             self.endpoint.counts.cancelled(&self.endpoint.instance, reason);

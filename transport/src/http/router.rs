@@ -12,7 +12,7 @@ use tracing::{debug, info};
 
 use super::admission::admit;
 use super::answer::{self, HttpResponse, REQUEST_ID};
-use super::endpoint::{Endpoint, Seen, Unnamed};
+use super::endpoint::{Endpoint, RequestFacts, SessionIdError};
 use super::headers::Headers;
 use super::in_progress::{BodyInProgress, InProgress, ReceivedRequest};
 use super::{console, ids, metrics, post, sign_in, webhook};
@@ -31,7 +31,7 @@ pub(super) async fn route(asked: ReceivedRequest) -> Response<BodyInProgress> {
     let (parts, body) = request.into_parts();
     let started = time::now();
     let headers = Headers::of(&parts.headers);
-    let mut seen = Seen {
+    let mut seen = RequestFacts {
         request_id: request_id(&headers),
         principal: None,
         session: None,
@@ -53,7 +53,7 @@ async fn other(
     parts: &Parts,
     headers: &Headers<'_>,
     body: Incoming,
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> HttpResponse {
     let (method, uri, path) = (&parts.method, &parts.uri, parts.uri.path());
     let authority = authority(parts);
@@ -86,7 +86,7 @@ struct Exchange {
     peer: IpAddr,
     parts: Parts,
     started: Instant,
-    seen: Seen,
+    seen: RequestFacts,
 }
 
 impl Exchange {
@@ -147,7 +147,7 @@ async fn mcp(
     parts: &Parts,
     headers: &Headers<'_>,
     body: Incoming,
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> HttpResponse {
     let caller = match admit(endpoint, peer, authority(parts), headers) {
         Ok(caller) => caller,
@@ -176,7 +176,7 @@ async fn delete(
     endpoint: &Endpoint,
     principal: &Principal,
     headers: &Headers<'_>,
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> HttpResponse {
     match endpoint.named_session(headers, principal) {
         Ok(session) => {
@@ -187,9 +187,9 @@ async fn delete(
             }
             answer::empty(StatusCode::OK)
         }
-        Err(Unnamed::Missing) => answer::missing_session(),
+        Err(SessionIdError::Missing) => answer::missing_session(),
         // A session that could be resumed here is not open: there is nothing to close.
-        Err(Unnamed::Unknown | Unnamed::Refused(_)) => answer::unknown_session(),
+        Err(SessionIdError::Unknown | SessionIdError::Refused(_)) => answer::unknown_session(),
     }
 }
 

@@ -17,7 +17,7 @@ use ptc_mcp::Revision;
 use tracing::info;
 
 use super::ended_elsewhere::{Ends, hash_of};
-use super::portable_id::{Ended, Facts};
+use super::portable_id::{ClosedIds, Facts};
 use super::sealed_id::SealedIds;
 use super::siblings::{Levels, Siblings};
 use ptc_host::digest::short_hash;
@@ -51,12 +51,12 @@ impl Session {
     }
 
     /// Its rank for eviction, lowest first; `None` if it must stay.
-    fn rank(&self, spared: Spared) -> Option<(bool, Instant)> {
+    fn rank(&self, spared: EvictionShield) -> Option<(bool, Instant)> {
         let last_seen = *self.last_seen.lock();
         let has_called = self.connection.has_called();
         let is_spared = match spared {
-            Spared::No => false,
-            Spared::At(now) => has_called && now.saturating_duration_since(last_seen) < SPARED,
+            EvictionShield::No => false,
+            EvictionShield::At(now) => has_called && now.saturating_duration_since(last_seen) < SPARED,
         };
         let stays = self.connection.running() > 0 || is_spared;
         (!stays).then_some((has_called, last_seen))
@@ -72,7 +72,7 @@ const SPARED: Duration = Duration::from_secs(5);
 
 /// Protects sessions that have just made calls.
 #[derive(Clone, Copy)]
-enum Spared {
+enum EvictionShield {
     /// No protection: the principal evicts one of its own.
     No,
     /// Protection at this moment: another principal needs the place.
@@ -106,7 +106,7 @@ pub(super) struct Sessions {
     instance: String,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
     /// Portable and sealed ids that their clients have closed, by their digests.
-    ended: Mutex<Ended>,
+    ended: Mutex<ClosedIds>,
     /// Log levels that clients have set at any replica.
     levels: Mutex<Levels>,
     /// Makes ids that other replicas can resume, if the operator has a secret.
@@ -177,11 +177,15 @@ impl Sessions {
             return false;
         }
         let (open, now) = (self.open(), time::now());
-        open.len() >= self.limits.max && !open.values().any(|session| session.rank(Spared::At(now)).is_some())
+        open.len() >= self.limits.max
+            && !open.values().any(|session| session.rank(EvictionShield::At(now)).is_some())
     }
 
     /// The session among `of` that is evicted first.
-    fn least_missed<'s>(of: impl Iterator<Item = &'s Arc<Session>>, spared: Spared) -> Option<Arc<Session>> {
+    fn least_missed<'s>(
+        of: impl Iterator<Item = &'s Arc<Session>>,
+        spared: EvictionShield,
+    ) -> Option<Arc<Session>> {
         let resting = of.filter_map(|session| Some((session.rank(spared)?, session)));
         resting.min_by_key(|(rank, _)| *rank).map(|(_, session)| session.clone())
     }
@@ -200,7 +204,8 @@ impl Sessions {
         let names = holders.iter().map(|(name, _)| *name).chain([principal.name()]);
         names
             .filter_map(|name| {
-                let spared = if name == principal.name() { Spared::No } else { Spared::At(now) };
+                let spared =
+                    if name == principal.name() { EvictionShield::No } else { EvictionShield::At(now) };
                 Self::least_missed(open.values().filter(|session| session.principal.name() == name), spared)
             })
             .next()
@@ -214,7 +219,7 @@ impl Sessions {
         };
         let theirs = own();
         if theirs.len() >= self.limits.max_per_owner {
-            let least = Self::least_missed(theirs.iter(), Spared::No);
+            let least = Self::least_missed(theirs.iter(), EvictionShield::No);
             let least = least.ok_or(NoSession::OwnerLimit(self.limits.max_per_owner))?;
             self.close(&least, "evicted");
         } else if self.open().len() >= self.limits.max {
@@ -442,7 +447,7 @@ impl Sessions {
         }
     }
 
-    fn ended(&self) -> MutexGuard<'_, Ended> {
+    fn ended(&self) -> MutexGuard<'_, ClosedIds> {
         self.ended.lock()
     }
 

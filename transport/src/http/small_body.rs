@@ -6,7 +6,7 @@ use http::StatusCode;
 use hyper::body::{Body as _, Incoming};
 
 use super::answer::{self, HttpResponse};
-use super::body::{Received, Reception};
+use super::body::{ReceivedBody, Reception};
 use super::endpoint::Endpoint;
 use super::headers::Headers;
 use super::post::{is_json, not_read};
@@ -42,7 +42,7 @@ pub(super) fn begin(
 pub(super) async fn rest(
     endpoint: &Arc<Endpoint>,
     reception: Reception,
-) -> Result<Received, Box<HttpResponse>> {
+) -> Result<ReceivedBody, Box<HttpResponse>> {
     let received = reception.rest().await.map_err(|unread| Box::new(not_read(endpoint, unread)))?;
     match received.bytes().len() {
         0..=MAX_BYTES => Ok(received),

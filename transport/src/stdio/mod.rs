@@ -145,13 +145,13 @@ async fn changed(watching: Option<&Watching>) -> Notice {
 }
 
 /// The answer of a finished call, if one must be sent.
-type Answered = Option<Vec<u8>>;
+type CallAnswer = Option<Vec<u8>>;
 
 struct Pipe {
     service: Arc<Service>,
     connection: Arc<Connection>,
     seen_modern: bool,
-    calls: FuturesUnordered<BoxFuture<'static, Answered>>,
+    calls: FuturesUnordered<BoxFuture<'static, CallAnswer>>,
     outbox: Outbox,
 }
 
@@ -175,7 +175,7 @@ impl Pipe {
         }
     }
 
-    fn finish(&mut self, answered: Answered) {
+    fn finish(&mut self, answered: CallAnswer) {
         if let Some(body) = answered {
             self.outbox.push(body);
         }
@@ -331,11 +331,11 @@ impl Pipe {
 }
 
 /// The output of a finished call on a pipe: a cancelled call sends nothing.
-async fn answer(call: impl Future<Output = CallResponse>) -> Answered {
+async fn answer(call: impl Future<Output = CallResponse>) -> CallAnswer {
     answered(call.await)
 }
 
-fn answered(finished: CallResponse) -> Answered {
+fn answered(finished: CallResponse) -> CallAnswer {
     match finished {
         CallResponse::Reply(body) => Some(body),
         CallResponse::Cancelled(..) => None,

@@ -179,7 +179,9 @@ impl<C: TransportConnection> Lifecycle<C> {
         let mut state = self.lock();
         match &state.link {
             Link::Started(connection) => return Ok(ControlFlow::Break(connection.clone())),
-            Link::Starting(outcome) => return Ok(ControlFlow::Continue(PendingStart(outcome.clone(), false))),
+            Link::Starting(outcome) => {
+                return Ok(ControlFlow::Continue(PendingStart(outcome.clone(), false)));
+            }
             Link::Closed => return Err(closed().never_sent()),
             Link::Stopped => {}
         }

@@ -18,7 +18,7 @@ use tracing::warn;
 
 use super::admission::{admit, check_source};
 use super::answer::{self, HttpResponse};
-use super::endpoint::{Endpoint, Seen};
+use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
 use crate::closing_page::ClosingPage;
 use cookie::BrowserKey;
@@ -45,7 +45,7 @@ pub(super) async fn answer(
     method: &Method,
     uri: &Uri,
     headers: &Headers<'_>,
-    seen: &mut Seen,
+    seen: &mut RequestFacts,
 ) -> Option<HttpResponse> {
     let page = endpoint.sign_in.as_ref()?;
     let answer = match (uri.path(), method) {

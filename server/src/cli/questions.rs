@@ -89,7 +89,7 @@ struct Person<R, S> {
 }
 
 /// The question was dismissed.
-struct Dismissed;
+struct DismissedQuestion;
 
 impl<R: FnMut(&str) -> InputLine, S: FnMut(&str)> Person<R, S> {
     fn answer(&mut self, question: &Question) -> Answer {
@@ -124,18 +124,18 @@ impl<R: FnMut(&str) -> InputLine, S: FnMut(&str)> Person<R, S> {
         }
     }
 
-    fn line(&mut self, prompt: &str) -> Result<String, Dismissed> {
+    fn line(&mut self, prompt: &str) -> Result<String, DismissedQuestion> {
         match (self.read)(prompt) {
             InputLine::Text(text) => Ok(text.trim().to_owned()),
-            InputLine::Interrupted | InputLine::End => Err(Dismissed),
+            InputLine::Interrupted | InputLine::End => Err(DismissedQuestion),
             InputLine::Failed(why) => {
                 (self.show)(&why);
-                Err(Dismissed)
+                Err(DismissedQuestion)
             }
         }
     }
 
-    fn yes_or_no(&mut self) -> Result<(Action, Option<Map>), Dismissed> {
+    fn yes_or_no(&mut self) -> Result<(Action, Option<Map>), DismissedQuestion> {
         loop {
             match boolean(&self.line("y/n: ")?) {
                 Some(true) => return Ok((Action::Accept, Some(Map::new()))),
@@ -146,7 +146,7 @@ impl<R: FnMut(&str) -> InputLine, S: FnMut(&str)> Person<R, S> {
     }
 
     /// Asks whether calls are allowed. There is no default: Enter asks again.
-    fn decision(&mut self) -> Result<(Action, Option<Map>), Dismissed> {
+    fn decision(&mut self) -> Result<(Action, Option<Map>), DismissedQuestion> {
         loop {
             let line = self.line("allow or refuse (y/n): ")?;
             let decision = match boolean(&line) {
@@ -164,7 +164,7 @@ impl<R: FnMut(&str) -> InputLine, S: FnMut(&str)> Person<R, S> {
         }
     }
 
-    fn form(&mut self, form: &Form) -> Result<Map, Dismissed> {
+    fn form(&mut self, form: &Form) -> Result<Map, DismissedQuestion> {
         let mut content = Map::new();
         for field in form.fields() {
             if let Some(value) = self.field(field)? {
@@ -175,7 +175,7 @@ impl<R: FnMut(&str) -> InputLine, S: FnMut(&str)> Person<R, S> {
     }
 
     /// The value typed for a field; `None` if it stays empty.
-    fn field(&mut self, field: &Field) -> Result<Option<Value>, Dismissed> {
+    fn field(&mut self, field: &Field) -> Result<Option<Value>, DismissedQuestion> {
         if let Some(description) = &field.description {
             (self.show)(description);
         }

@@ -10,7 +10,7 @@ use ptc_host::visible::visible;
 use tracing::{error, warn};
 
 use crate::boot;
-use crate::options::command::{Given, Takes};
+use crate::options::command::{GivenOptions, Takes};
 use crate::options::flags::{ALL, OptionGroup};
 use ptc_observers::log;
 use ptc_protocol::settings::BootError;
@@ -25,7 +25,7 @@ impl Takes for Everything {
 }
 
 /// The options of `ptc start`, as given.
-pub(crate) type StartArgs = Given<Everything>;
+pub(crate) type StartArgs = GivenOptions<Everything>;
 
 /// Serves until the client leaves or a signal comes.
 pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::report;
 use crate::cli::output::{errln, outln};
-use crate::options::command::{Given, Takes};
+use crate::options::command::{GivenOptions, Takes};
 use crate::options::flags::{OptionGroup, STATE};
 use crate::options::state::{given, shared_store};
 use ptc_protocol::settings::StateSettings;
@@ -69,7 +69,7 @@ impl Takes for OfState {
     const GROUPS: &'static [OptionGroup] = &[STATE];
 }
 
-type PlaceArgs = Given<OfState>;
+type PlaceArgs = GivenOptions<OfState>;
 
 /// Runs the sub-command.
 pub(super) fn run(args: &StateArgs) -> ExitCode {

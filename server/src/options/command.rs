@@ -15,11 +15,11 @@ pub(crate) trait Takes {
 
 /// The given options of some groups. They are interpreted later, together with the environment.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<T>(pub(crate) ArgMatches, PhantomData<T>);
+pub(crate) struct GivenOptions<T>(pub(crate) ArgMatches, PhantomData<T>);
 
-impl<T> FromArgMatches for Given<T> {
+impl<T> FromArgMatches for GivenOptions<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Given(matches.clone(), PhantomData))
+        Ok(GivenOptions(matches.clone(), PhantomData))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -28,7 +28,7 @@ impl<T> FromArgMatches for Given<T> {
     }
 }
 
-impl<T: Takes> Args for Given<T> {
+impl<T: Takes> Args for GivenOptions<T> {
     fn augment_args(command: Command) -> Command {
         command.args(arguments(T::GROUPS))
     }

@@ -37,7 +37,7 @@ const TOOL: KeyringTool =
     if cfg!(target_os = "macos") { KeyringTool::Security } else { KeyringTool::SecretTool };
 
 /// The result of a program.
-struct Ran {
+struct ProgramOutput {
     status: Option<i32>,
     output: Secret,
     words: String,
@@ -136,7 +136,7 @@ impl Keyring {
         )
     }
 
-    fn run(&self, arguments: &[&str], input: &str) -> Result<Ran, String> {
+    fn run(&self, arguments: &[&str], input: &str) -> Result<ProgramOutput, String> {
         let mut command = Command::new(&self.program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| match (error.kind(), self.tool) {
@@ -163,7 +163,7 @@ impl Keyring {
         let line = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let line = line.trim_start_matches("secret-tool: ").trim_start_matches("security: ");
         let words = line.chars().filter(|c| !c.is_control()).take(MAX_WORDS).collect();
-        Ok(Ran { status, output, words })
+        Ok(ProgramOutput { status, output, words })
     }
 
     fn wait(&self, child: &mut Child) -> Result<Option<i32>, String> {

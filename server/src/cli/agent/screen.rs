@@ -179,12 +179,12 @@ impl Screen {
 }
 
 /// The asker at the terminal. Its questions begin on a line of their own.
-pub(super) struct Settled {
+pub(super) struct TerminalAsker {
     pub(super) person: Arc<dyn Asker>,
     pub(super) screen: Arc<Screen>,
 }
 
-impl Asker for Settled {
+impl Asker for TerminalAsker {
     fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.screen.settle();
         self.person.ask(open)

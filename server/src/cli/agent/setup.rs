@@ -5,7 +5,7 @@ use super::images;
 use super::kept::ConversationFile;
 use super::model::{self, Model};
 use super::native;
-use super::screen::{Screen, Settled};
+use super::screen::{Screen, TerminalAsker};
 use super::watch::{WatchedCalls, WatchedLlm, programs};
 use crate::cli::questions;
 use crate::cli::tools::load_all;
@@ -195,7 +195,7 @@ impl Host {
         };
         let limits = native::NativeCallLimits { timeout, max_bytes, binary_bytes };
         self.asker = questions::at_terminal(upstreams.redactor())
-            .map(|person| Arc::new(Settled { person, screen: self.screen.clone() }) as Arc<dyn Asker>);
+            .map(|person| Arc::new(TerminalAsker { person, screen: self.screen.clone() }) as Arc<dyn Asker>);
         self.tools = native::tools(upstreams, &choice, limits, &self.screen, self.asker.as_ref())?;
         // The handler's own limit comes first, and its message says more. A person has no time limit.
         self.settings.tool_timeout = match self.asker {

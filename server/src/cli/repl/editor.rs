@@ -1,7 +1,7 @@
 //! The line editor: history, completion, colours, and input over several lines with indentation.
 
 use super::completion::{Vocabulary, complete, language};
-use super::forms::{self, Typed};
+use super::forms::{self, TypedText};
 use super::highlight::Style;
 use super::indent::indentation;
 use crate::cli::input::InputLine;
@@ -112,7 +112,7 @@ struct NewLine {
 impl ConditionalEventHandler for NewLine {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
         let text = context.line();
-        if super::commands::is_command(text) || forms::read(text) != Typed::Unfinished {
+        if super::commands::is_command(text) || forms::read(text) != TypedText::Unfinished {
             return None;
         }
         let before = text.get(..context.pos())?;
@@ -147,7 +147,7 @@ impl Completer for Assistant {
 impl Validator for Assistant {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(match forms::read(context.input()) {
-            Typed::Unfinished if !super::commands::is_command(context.input()) => {
+            TypedText::Unfinished if !super::commands::is_command(context.input()) => {
                 ValidationResult::Incomplete
             }
             _ => ValidationResult::Valid(None),

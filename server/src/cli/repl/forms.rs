@@ -4,7 +4,7 @@ use ptc_compiler::reader;
 
 /// The state of a typed text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed<'t> {
+pub(super) enum TypedText<'t> {
     /// It ends within a form or a string, so more lines belong to it.
     Unfinished,
     /// The top-level forms, each as written; none for blank lines and comments.
@@ -14,11 +14,13 @@ pub(super) enum Typed<'t> {
 }
 
 /// Reads `text` as far as the prompt needs it.
-pub(super) fn read(text: &str) -> Typed<'_> {
+pub(super) fn read(text: &str) -> TypedText<'_> {
     match reader::read(text) {
-        Ok(forms) => Typed::Forms(forms[forms.program()].iter().map(|form| form.span.text(text)).collect()),
-        Err(_) if reader::is_unfinished(text) => Typed::Unfinished,
-        Err(_) => Typed::Wrong,
+        Ok(forms) => {
+            TypedText::Forms(forms[forms.program()].iter().map(|form| form.span.text(text)).collect())
+        }
+        Err(_) if reader::is_unfinished(text) => TypedText::Unfinished,
+        Err(_) => TypedText::Wrong,
     }
 }
 
@@ -44,14 +46,14 @@ mod tests {
             "(str \\)",
             "(\n\n",
         ] {
-            assert_eq!(read(text), Typed::Unfinished, "{text:?}");
+            assert_eq!(read(text), TypedText::Unfinished, "{text:?}");
         }
     }
 
     #[test]
     fn forms_are_taken_one_at_a_time() {
         let forms = |text| match read(text) {
-            Typed::Forms(forms) => forms,
+            TypedText::Forms(forms) => forms,
             other => panic!("{text:?} is {other:?}"),
         };
         assert_eq!(forms("(def x 1) x\n  [x\n x] ; done"), ["(def x 1)", "x", "[x\n x]"]);
@@ -67,7 +69,7 @@ mod tests {
     #[test]
     fn what_nothing_can_mend_is_not_waited_for() {
         for text in ["(]", "(+ 1 }", "[(])", "(@x", "{:a}", "(foo {:a 1 :b})"] {
-            assert_eq!(read(text), Typed::Wrong, "{text:?}");
+            assert_eq!(read(text), TypedText::Wrong, "{text:?}");
         }
     }
 }

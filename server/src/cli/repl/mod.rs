@@ -31,7 +31,7 @@ use clap::{Args, ValueEnum};
 use commands::ReplCommand;
 use completion::Vocabulary;
 use editor::{LineEditor, Prompt};
-use forms::Typed;
+use forms::TypedText;
 use session::Session;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -231,11 +231,11 @@ impl Repl {
     async fn evaluate(&self, text: &str) -> bool {
         match forms::read(text) {
             // A text that is too long to be evaluated cannot become valid by more lines.
-            Typed::Unfinished if text.len() <= self.session.longest_program() => return false,
-            Typed::Unfinished | Typed::Wrong => {
+            TypedText::Unfinished if text.len() <= self.session.longest_program() => return false,
+            TypedText::Unfinished | TypedText::Wrong => {
                 self.session.show(text).await;
             }
-            Typed::Forms(forms) => {
+            TypedText::Forms(forms) => {
                 for form in forms {
                     if self.terminal && form.starts_with("(doc ") {
                         // A person wants to read the text, not its escapes.

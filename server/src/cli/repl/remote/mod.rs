@@ -19,7 +19,7 @@ use ptc_mcp::json::{Value, json};
 use super::commands;
 use super::completion::Vocabulary;
 use super::editor::{LineEditor, Prompt};
-use super::forms::{self, Typed};
+use super::forms::{self, TypedText};
 use super::{conclusion, default_history};
 use crate::cli::input::{Input, InputLine};
 use crate::cli::{report, upstreams};
@@ -225,7 +225,7 @@ impl Remote {
                 }
                 InputLine::Text(line) => {
                     typed.push_str(&line);
-                    if forms::read(&typed) == Typed::Unfinished && typed.len() < LONGEST_TEXT {
+                    if forms::read(&typed) == TypedText::Unfinished && typed.len() < LONGEST_TEXT {
                         typed.push('\n');
                         continue;
                     }

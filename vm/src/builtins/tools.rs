@@ -33,7 +33,13 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     let upstream = (name == "call" || by_pages) && ctx.has_upstreams();
     if upstream && let [name, rest @ ..] = args {
         if let Some((server, tool)) = qualified(name) {
-            return by_name((ctx.max_request_bytes(), by_pages), server, tool, rest, args);
+            return by_name(
+                CallOptions { most: ctx.max_request_bytes(), by_pages },
+                server,
+                tool,
+                rest,
+                args,
+            );
         }
         if let Value::Symbol(_) = name {
             return Err(unqualified(args));
@@ -41,7 +47,7 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     }
     let arguments = named_arguments(name, args)?;
     if upstream {
-        return upstream_call((ctx.max_request_bytes(), by_pages), &arguments);
+        return upstream_call(CallOptions { most: ctx.max_request_bytes(), by_pages }, &arguments);
     }
     if !registered {
         return Err(unknown_tool(ctx, name, &arguments));
@@ -179,14 +185,23 @@ fn unqualified(args: &[Value]) -> Error {
         .with_hint(format!(". Write {}", call_form::of_positions("call", args)))
 }
 
+/// How a call is made, besides its names and arguments.
+#[derive(Clone, Copy)]
+struct CallOptions {
+    /// The most bytes of its arguments and names.
+    most: usize,
+    /// Whether `tool/pages` makes it.
+    by_pages: bool,
+}
+
 /// `(tool/call 'server/tool)`, `(tool/call 'server/tool args)`
-fn by_name(of: (usize, bool), server: &str, tool: &str, rest: &[Value], args: &[Value]) -> Result<Flow> {
+fn by_name(options: CallOptions, server: &str, tool: &str, rest: &[Value], args: &[Value]) -> Result<Flow> {
     let arguments = match rest {
         [] => None,
         [arguments] => Some(arguments),
         _ => return Err(positional("call", args)),
     };
-    sent(of, Ok(server), Ok(tool), arguments)
+    sent(options, Ok(server), Ok(tool), arguments)
 }
 
 /// The advice for a key that `tool/call` does not have.
@@ -210,7 +225,7 @@ pub(super) const MOST_FLAG: &str = "--max-upstream-request-bytes";
 const PARTS: [&str; 3] = ["server", "tool", "args"];
 
 /// `(tool/call {:server … :tool … :args …})`
-fn upstream_call(of: (usize, bool), map: &Map) -> Result<Flow> {
+fn upstream_call(options: CallOptions, map: &Map) -> Result<Flow> {
     let mut parts: [Option<&Value>; 3] = [None; 3];
     let mut twice = [false; 3];
     for (key, value) in map.iter() {
@@ -225,12 +240,12 @@ fn upstream_call(of: (usize, bool), map: &Map) -> Result<Flow> {
         return Err(fault(format!("tool/call got duplicate key :{}", PARTS[part])));
     }
     let [server, tool, arguments] = parts;
-    sent(of, name(server), name(tool), arguments)
+    sent(options, name(server), name(tool), arguments)
 }
 
-/// The call as the host gets it, of at most `most` bytes with its names; whether `tool/pages` makes it.
+/// The call as the host gets it.
 fn sent(
-    (most, by_pages): (usize, bool),
+    CallOptions { most, by_pages }: CallOptions,
     server: Result<&str, String>,
     tool: Result<&str, String>,
     arguments: Option<&Value>,

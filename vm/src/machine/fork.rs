@@ -103,7 +103,8 @@ impl Machine {
         &mut self,
         id: FiberId,
         mut fiber: Box<Fiber>,
-        (parent, index): (FiberId, u32),
+        parent: FiberId,
+        index: u32,
         result: Result<Value>,
     ) {
         let output = std::mem::take(&mut fiber.own.output);

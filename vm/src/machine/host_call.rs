@@ -547,7 +547,7 @@ impl Reply {
         };
         match unreadable {
             Reply::Fault { reason, message, sent, data, raw, watch } => {
-                fault((reason, message, sent), data, raw, watch)
+                fault(reason, message, sent, data, raw, watch)
             }
             _ => unreachable!("all else has been answered"),
         }
@@ -586,7 +586,9 @@ fn success(
 
 /// `{:ok false :reason … :message …}`, with `:sent`, `:data` and `:raw` where there are any.
 fn fault(
-    (reason, message, sent): (String, String, Option<bool>),
+    reason: String,
+    message: String,
+    sent: Option<bool>,
     data: Option<Bytes>,
     raw: Option<Bytes>,
     watch: Option<Rc<ReplyWatch>>,

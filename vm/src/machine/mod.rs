@@ -345,23 +345,23 @@ impl Machine {
                 }
                 Ok(FiberStop::Done(value)) => match fiber.parent {
                     None => return self.end(fiber, Ok(value)),
-                    Some(parent) => self.end_branch(id, fiber, parent, Ok(value)),
+                    Some((parent, index)) => self.end_branch(id, fiber, parent, index, Ok(value)),
                 },
                 Ok(FiberStop::Halt(value)) => match fiber.parent {
                     None => {
                         self.returned = true;
                         return self.end(fiber, Ok(value));
                     }
-                    Some(parent) => {
-                        let error = self.exit_in_branch(parent.0, "return");
-                        self.end_branch(id, fiber, parent, Err(error));
+                    Some((parent, index)) => {
+                        let error = self.exit_in_branch(parent, "return");
+                        self.end_branch(id, fiber, parent, index, Err(error));
                     }
                 },
                 Ok(FiberStop::Fail(error)) => match fiber.parent {
                     None => return self.end(fiber, Err(error)),
-                    Some(parent) => {
-                        let error = self.exit_in_branch(parent.0, "fail");
-                        self.end_branch(id, fiber, parent, Err(error));
+                    Some((parent, index)) => {
+                        let error = self.exit_in_branch(parent, "fail");
+                        self.end_branch(id, fiber, parent, index, Err(error));
                     }
                 },
                 Err(error) if error.reason() == Reason::StepLimitExceeded => {
@@ -369,8 +369,8 @@ impl Machine {
                     return self.end(fiber, Err(Error::steps(self.limits.steps)));
                 }
                 Err(error) => match fiber.parent {
-                    Some(parent) if error.reason() != Reason::MemoryExceeded => {
-                        self.end_branch(id, fiber, parent, Err(error));
+                    Some((parent, index)) if error.reason() != Reason::MemoryExceeded => {
+                        self.end_branch(id, fiber, parent, index, Err(error));
                     }
                     _ => return self.end(fiber, Err(error)),
                 },

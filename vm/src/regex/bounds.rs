@@ -126,7 +126,8 @@ impl Bounds {
     /// The first match at or after `from`; `forward` and `reverse` are the scratch memory of the two automata.
     pub(super) fn find<R>(
         &self,
-        (forward, reverse): (&mut Cache, &mut Cache),
+        forward: &mut Cache,
+        reverse: &mut Cache,
         walk: &mut TextWalk<'_, impl FnMut() -> Result<(), R>>,
         from: usize,
     ) -> Result<FirstMatch, R> {

@@ -16,6 +16,7 @@ use ahash::{AHashMap, RandomState};
 use regex_automata::hybrid::dfa::{Cache as StepperCache, DFA};
 use regex_automata::meta::Cache;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -322,7 +323,7 @@ impl Engine {
         if from > 0
             && let Some((_, end)) = groups[0]
         {
-            self.charge_beyond(meter, text, (from, end.max(from)), plan, looked)?;
+            self.charge_beyond(meter, text, from..end.max(from), plan, looked)?;
         }
         Ok(Some(groups))
     }
@@ -370,15 +371,16 @@ impl Engine {
         Ok(self.backtracking(meter)?.find(meter, text, from)?.map(automata))
     }
 
+    /// Charges what a search looked at behind its match; `found` is from its beginning to the end of its match.
     fn charge_beyond<M: Meter>(
         &self,
         meter: &M,
         text: &str,
-        (from, end): (usize, usize),
+        found: Range<usize>,
         plan: &Plan<impl AsRef<str>>,
         looked: Option<usize>,
     ) -> Result<(), M::Refusal> {
-        let most = looked.unwrap_or(text.len()).saturating_sub(end);
+        let most = looked.unwrap_or(text.len()).saturating_sub(found.end);
         let weight = self.weight();
         let covered = |bytes: usize| (bytes as u64).saturating_mul(weight) <= COVERED as u64;
         if covered(most) || self.0.overrun.is_some_and(covered) {
@@ -399,7 +401,7 @@ impl Engine {
             if bytes < block { Ok(()) } else { meter.pause() }
         };
         self.stepping(Stepper::Looker(variant), looker.dfa(), |cache| {
-            looker.follow(cache, searched, (from, end), block, charge)
+            looker.follow(cache, searched, found, block, charge)
         })
     }
 

@@ -13,6 +13,7 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
+use std::ops::Range;
 
 /// Byte ranges of the whole match and of the groups.
 pub(crate) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;
@@ -195,15 +196,15 @@ impl Linear {
         self.groups
     }
 
-    /// The match that begins at `start` and that is known to end at `end`, with its groups. `None` if there is none after all.
+    /// The match that is known to be at `range`, with its groups. `None` if there is none after all.
     pub(super) fn groups_of(
         &self,
         automaton: &Regex,
         cache: &mut Cache,
         text: &str,
-        (start, end): (usize, usize),
+        range: Range<usize>,
     ) -> Option<Groups> {
-        search(automaton, cache, self.groups, Input::new(text).range(start..end).anchored(Anchored::Yes))
+        search(automaton, cache, self.groups, Input::new(text).range(range).anchored(Anchored::Yes))
     }
 
     /// The first match at or after `from`.

@@ -20,6 +20,15 @@ const SMALLEST_BLOCK: usize = 8;
 /// States times bytes of a match whose groups are found in one go.
 const GROUPS_IN_ONE_GO: usize = 64_000;
 
+/// A search by automata that find bounds alone.
+struct BoundedSearch<'a> {
+    bounds: &'a Bounds,
+    variant: Variant,
+    text: &'a str,
+    /// Where it begins.
+    from: usize,
+}
+
 impl Engine {
     /// Whether a search in so many bytes is one in a long text.
     pub(super) fn is_long(&self, bytes: usize) -> bool {
@@ -45,11 +54,11 @@ impl Engine {
         let mut walk = TextWalk { text, block: self.block(), pause: || meter.pause() };
         let bound = self.stepping(Stepper::Forward(variant), bounds.forward(), |forward| {
             self.stepping(Stepper::Reverse(variant), bounds.reverse(), |reverse| {
-                bounds.find((forward, reverse), &mut walk, from)
+                bounds.find(forward, reverse, &mut walk, from)
             })
         })?;
         drop(held);
-        self.with_groups(meter, linear, (bounds, variant), text, (bound, from)).map(Some)
+        self.with_groups(meter, linear, &BoundedSearch { bounds, variant, text, from }, bound).map(Some)
     }
 
     /// The match of the whole text. `None` if the automata are too large.
@@ -70,7 +79,7 @@ impl Engine {
             bounds.matches(forward, &mut walk)
         })?;
         drop(held);
-        self.with_groups(meter, linear, (bounds, variant), text, (bound, 0)).map(Some)
+        self.with_groups(meter, linear, &BoundedSearch { bounds, variant, text, from: 0 }, bound).map(Some)
     }
 
     /// The automata that find matches in long texts, built at first use.
@@ -91,15 +100,15 @@ impl Engine {
         Ok(linear.bounds(variant))
     }
 
-    /// The match that is known so far of a search from `from` on.
+    /// The match with its groups of a search that found `bound`.
     fn with_groups<M: Meter>(
         &self,
         meter: &M,
         linear: &Linear,
-        (bounds, variant): (&Bounds, Variant),
-        text: &str,
-        (bound, from): (FirstMatch, usize),
+        search: &BoundedSearch<'_>,
+        bound: FirstMatch,
     ) -> Result<SearchResult, M::Refusal> {
+        let BoundedSearch { bounds, variant, text, from } = *search;
         let is_whole = variant == Variant::Whole;
         let in_doubt = |end: usize| !is_whole && linear.is_in_doubt(text, end);
         let (range, anchored) = match bound {
@@ -117,7 +126,7 @@ impl Engine {
         {
             let groups = self.run(automaton, variant, |cache| {
                 linear
-                    .groups_of(automaton, cache, text, (start, end))
+                    .groups_of(automaton, cache, text, start..end)
                     .map_or(SearchResult::Unsure, SearchResult::Match)
             });
             if let Some(Some(groups)) = groups {

@@ -12,6 +12,7 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::look::LookMatcher;
 use regex_automata::util::syntax;
+use std::ops::Range;
 
 /// Bytes that are searched for a line end at a time.
 const LINE_BLOCK: usize = 64 << 10;
@@ -57,21 +58,22 @@ impl Looker {
         &self.dfa
     }
 
-    /// Follows the search from `from` on, whose match ends at `end`, to where it stops. `charge` is given the bytes after the
+    /// Follows a search to where it stops; `found` is from its beginning to the end of its match. `charge` is given the bytes after the
     /// match, `block` of them at a time, so that it can stop a program that has no steps left.
     pub(super) fn follow<R>(
         &self,
         cache: &mut Cache,
         text: &str,
-        (from, end): (usize, usize),
+        found: Range<usize>,
         block: usize,
         mut charge: impl FnMut(usize) -> Result<(), R>,
     ) -> Result<(), R> {
-        let Ok(mut state) = self.dfa.start_state_forward(cache, &Input::new(text).range(from..)) else {
-            return self.most(text, end, charge);
+        let Ok(mut state) = self.dfa.start_state_forward(cache, &Input::new(text).range(found.start..))
+        else {
+            return self.most(text, found.end, charge);
         };
-        let mut charged = end;
-        for (at, byte) in text.as_bytes().iter().enumerate().skip(from) {
+        let mut charged = found.end;
+        for (at, byte) in text.as_bytes().iter().enumerate().skip(found.start) {
             if at >= charged + block {
                 charge(at - charged)?;
                 charged = at;

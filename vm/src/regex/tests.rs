@@ -533,7 +533,7 @@ fn a_search_is_followed_to_where_it_stops() {
             most = most.max(bytes);
             Ok::<(), std::convert::Infallible>(())
         };
-        looker.follow(&mut looker.dfa().create_cache(), text, (from, end), 4 << 10, charge).expect("charged");
+        looker.follow(&mut looker.dfa().create_cache(), text, from..end, 4 << 10, charge).expect("charged");
         assert_eq!(looked, bytes, "{source} on {text:?}");
         assert!(most <= 4 << 10, "{source}: {most} bytes at once");
     }

@@ -39,14 +39,14 @@ fn element_of(name: &str, args: &[Value], index: usize) -> Result<Value> {
         value @ (Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Str(_) | Value::Nil) => {
             element(value, index)
         }
-        Value::Map(map) => map.iter().nth(index).map(entry),
+        Value::Map(map) => map.iter().nth(index).map(|(key, value)| entry(key, value)),
         Value::Set(set) => set.iter().nth(index).cloned(),
         _ => return Err(Error::argument_types(name, args)),
     };
     Ok(found.unwrap_or_default())
 }
 
-fn entry((key, value): (&Value, &Value)) -> Value {
+fn entry(key: &Value, value: &Value) -> Value {
     Value::pair(key.clone(), value.clone())
 }
 
@@ -76,7 +76,9 @@ pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         }
         Value::Str(text) => Ok(last_grapheme(text.as_str()).map(Value::str).unwrap_or_default()),
         Value::Nil => Ok(Value::Nil),
-        Value::Map(map) => Ok(map.iter().next_back().map(entry).unwrap_or_default()),
+        Value::Map(map) => {
+            Ok(map.iter().next_back().map(|(key, value)| entry(key, value)).unwrap_or_default())
+        }
         Value::Set(set) => Ok(set.iter().next_back().cloned().unwrap_or_default()),
         _ => Err(Error::argument_types("last", args)),
     }

@@ -50,7 +50,8 @@ impl<T: Copy> Merge<T> {
         from: Vec<T>,
         mut into: Vec<T>,
         width: usize,
-        (left, right): (usize, usize),
+        left: usize,
+        right: usize,
     ) -> Option<Merge<T>> {
         let count = from.len();
         // A round merges pairs of runs; there is more than one as long as runs are shorter than all.
@@ -205,14 +206,17 @@ mod tests {
         let mut questions = 0;
         while let Some((first, second)) = merge.question() {
             let (from, into, width, places) = merge.progress();
-            let again = Merge::resumed(from.to_vec(), into.to_vec(), width, places);
+            let again = Merge::resumed(from.to_vec(), into.to_vec(), width, places.0, places.1);
             let mut again = again.expect("the same progress");
             assert_eq!(again.question(), Some((first, second)));
             for other in [(places.0 + 1, places.1), (places.0, places.1 + 1), (items.len(), places.1)] {
-                assert!(Merge::resumed(from.to_vec(), into.to_vec(), width, other).is_none());
+                assert!(Merge::resumed(from.to_vec(), into.to_vec(), width, other.0, other.1).is_none());
             }
             for other in [0, 3, 2 * width, items.len()] {
-                assert!(Merge::resumed(from.to_vec(), into.to_vec(), other, places).is_none(), "{other}");
+                assert!(
+                    Merge::resumed(from.to_vec(), into.to_vec(), other, places.0, places.1).is_none(),
+                    "{other}"
+                );
             }
             again.answer(second < first);
             merge = again;

@@ -60,14 +60,14 @@ impl Portable for Sorting {
         let (comparator, keys) = (Comparator::read(from)?, Vec::<Value>::read(from)?);
         let items = Option::<Vector>::read(from)?;
         let (order, into) = (Vec::<u32>::read(from)?, Vec::<u32>::read(from)?);
-        let (width, places) = Portable::read(from)?;
+        let (width, (left, right)) = Portable::read(from)?;
         from.check(
             order.len() == keys.len()
                 && items.as_ref().is_none_or(|items| items.len() == keys.len())
                 && order.iter().chain(&into).all(|key| (*key as usize) < keys.len()),
         )?;
         let held = held_for(&keys, keys.len())?;
-        let mut merge = Merge::resumed(order, into, width, places).ok_or_else(|| from.damage())?;
+        let mut merge = Merge::resumed(order, into, width, left, right).ok_or_else(|| from.damage())?;
         let asked_back = if bool::read(from)? { merge.question() } else { None };
         Ok(Sorting { name, comparator, keys, items, natural: None, merge, asked_back, _held: held })
     }

@@ -48,34 +48,43 @@ enum Tail {
     Pad(Value),
 }
 
-/// `n`, `step` and the elements of `(name n c)`, `(name n step c)` …
-fn arguments(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<(i64, i64, Vector)> {
+/// The arguments of `(name n c)`, `(name n step c)` …
+struct Grouping {
+    /// The number of elements of a group.
+    n: i64,
+    /// From the beginning of one group to that of the next.
+    step: i64,
+    elements: Vector,
+}
+
+fn arguments(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Grouping> {
     let n = size(name, "n", &args[0])?;
     let step = if args.len() > 2 { size(name, "step", &args[1])? } else { n };
     let last = args.len() - 1;
     if !args[last].is_seqable() {
         return Err(errors::not_a_collection(&args[last]));
     }
-    let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
-    Ok((n, step, all))
+    let elements = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
+    Ok(Grouping { n, step, elements })
 }
 
 /// The groups of `n` elements that begin at each `step`-th one. By no step, or a negative one, the first group comes again
 /// and again.
-fn groups(ctx: &mut Ctx<'_>, (n, step, all): (i64, i64, Vector), tail: &Tail) -> Result<Value> {
+fn groups(ctx: &mut Ctx<'_>, grouping: &Grouping, tail: &Tail) -> Result<Value> {
+    let Grouping { n, step, elements: ref all } = *grouping;
     // No group has fewer elements than none.
     if all.is_empty() || n < 0 && !matches!(tail, Tail::Keep) {
         return Ok(Value::vector([]));
     }
     let (n, step) = (usize::try_from(n).unwrap_or(0), usize::try_from(step).unwrap_or(0));
     if step > 0 {
-        return in_steps(ctx, n, step, &all, tail);
+        return in_steps(ctx, n, step, all, tail);
     }
     if n <= all.len() || matches!(tail, Tail::Keep) {
         return Ok(endless::make(ctx, "repeat", [Value::Vector(all.slice(0, n))]));
     }
     let behind = all.len();
-    in_steps(ctx, n, behind, &all, tail)
+    in_steps(ctx, n, behind, all, tail)
 }
 
 fn in_steps(ctx: &mut Ctx<'_>, n: usize, step: usize, all: &Vector, tail: &Tail) -> Result<Value> {
@@ -133,14 +142,14 @@ fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Val
         if is_fraction(&args[0]) {
             return Ok(Value::vector([]));
         }
-        return groups(ctx, parts, &Tail::Drop);
+        return groups(ctx, &parts, &Tail::Drop);
     }
     if !(args[2].is_seqable() || args[2].is_endless()) {
         return Err(Error::argument_types(name, args));
     }
     let pad = take(&mut args[2]);
     let parts = arguments(ctx, name, args)?;
-    groups(ctx, parts, &Tail::Pad(pad))
+    groups(ctx, &parts, &Tail::Pad(pad))
 }
 
 /// `(partition-all n c)`, `(partition-all n step c)`
@@ -151,13 +160,13 @@ pub(crate) fn partition_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flo
         return transducer(ctx, "partition-all", args);
     }
     let parts = arguments(ctx, "partition-all", args)?;
-    groups(ctx, parts, &Tail::Keep).map(Flow::Return)
+    groups(ctx, &parts, &Tail::Keep).map(Flow::Return)
 }
 
 /// `(partitionv-all n c)`, `(partitionv-all n step c)`
 pub(super) fn partitionv_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let parts = arguments(ctx, "partitionv-all", args)?;
-    groups(ctx, parts, &Tail::Keep)
+    groups(ctx, &parts, &Tail::Keep)
 }
 
 /// Collects runs of elements whose keys are identical.

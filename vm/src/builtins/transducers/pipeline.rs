@@ -229,17 +229,27 @@ pub(crate) fn over(
     Ok(Flow::Push(Box::new(Pipeline::over(ctx, series, more, output)?)))
 }
 
-/// Runs over argument `n` of a call of `name`.
+/// A collection that is an argument of a call.
+pub(super) struct CollectionArgument<V> {
+    /// The function that is called.
+    pub(super) function: &'static str,
+    /// The position among its arguments, from 1.
+    pub(super) position: usize,
+    pub(super) value: V,
+}
+
+/// Runs over `collection`.
 pub(super) fn run(
     ctx: &mut Ctx<'_>,
-    (name, n, collection): (&str, usize, &Value),
+    collection: CollectionArgument<&Value>,
     stages: Vec<PipelineStage>,
     output: Output,
 ) -> Result<Flow> {
-    if collection.is_endless() {
-        return over(ctx, collection, stages, output);
+    let CollectionArgument { function, position, value } = collection;
+    if value.is_endless() {
+        return over(ctx, value, stages, output);
     }
-    let items = check::seqable(ctx, name, n, collection)?;
+    let items = check::seqable(ctx, function, position, value)?;
     Ok(Flow::Push(Box::new(Pipeline::new(stages, items, output))))
 }
 

@@ -1,6 +1,6 @@
 //! The functions that run transducers.
 
-use super::pipeline::{Output, run};
+use super::pipeline::{CollectionArgument, Output, run};
 use super::stage::{PipelineStage, of_several, stages};
 use super::written::SplitTransducer;
 use crate::builtins::Builtin;
@@ -21,11 +21,13 @@ pub(super) fn transduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let last = args.len() - 1;
     let acc = (last == 3).then(|| take(&mut args[2]));
     if let Some(written) = written {
-        let collection = ("transduce", last + 1, take(&mut args[last]));
+        let collection =
+            CollectionArgument { function: "transduce", position: last + 1, value: take(&mut args[last]) };
         return written.fold(ctx, collection, take(&mut args[1]), acc);
     }
     let output = Output::Fold { function: take(&mut args[1]), acc };
-    run(ctx, ("transduce", last + 1, &args[last]), stages, output)
+    let collection = CollectionArgument { function: "transduce", position: last + 1, value: &args[last] };
+    run(ctx, collection, stages, output)
 }
 
 /// `(into to xf from)`
@@ -38,9 +40,11 @@ pub(crate) fn into(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let target = take(&mut args[0]);
     if let Some(written) = written {
         let conj = ctx.library().required("conj");
-        return written.fold(ctx, ("into", 3, take(&mut args[2])), conj, Some(target));
+        let collection = CollectionArgument { function: "into", position: 3, value: take(&mut args[2]) };
+        return written.fold(ctx, collection, conj, Some(target));
     }
-    run(ctx, ("into", 3, &args[2]), stages, Output::Into(target))
+    let collection = CollectionArgument { function: "into", position: 3, value: &args[2] };
+    run(ctx, collection, stages, Output::Into(target))
 }
 
 /// `(sequence xf c & cs)`: the same over `(map vector c & cs)`.
@@ -76,13 +80,15 @@ pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         && let Some(written) = SplitTransducer::of(ctx, &args[0])?
     {
         let conj = ctx.library().required("conj");
-        return written.fold(ctx, ("sequence", 2, take(&mut args[1])), conj, Some(Value::vector([])));
+        let collection = CollectionArgument { function: "sequence", position: 2, value: take(&mut args[1]) };
+        return written.fold(ctx, collection, conj, Some(Value::vector([])));
     }
     let stages = stages(ctx, "sequence", 1, &args[0])?;
     if args[1].is_endless() && !stages.iter().any(PipelineStage::ends) {
         return endless::through(ctx, take(&mut args[0]), take(&mut args[1])).map(Flow::Return);
     }
-    run(ctx, ("sequence", 2, &args[1]), stages, Output::Vector(Builder::new()))
+    let collection = CollectionArgument { function: "sequence", position: 2, value: &args[1] };
+    run(ctx, collection, stages, Output::Vector(Builder::new()))
 }
 
 /// `(eduction xf & xfs c)`
@@ -99,7 +105,8 @@ pub(super) fn eduction(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         }
         return Ok(Flow::Return(series));
     }
-    run(ctx, ("eduction", last + 1, &args[last]), all, Output::Vector(Builder::new()))
+    let collection = CollectionArgument { function: "eduction", position: last + 1, value: &args[last] };
+    run(ctx, collection, all, Output::Vector(Builder::new()))
 }
 
 /// `(halt-when p)`, `(halt-when p result)`

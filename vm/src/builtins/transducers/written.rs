@@ -3,7 +3,7 @@
 //! Such functions may follow the transducers of the library. A program has no state to keep in one, and no way to call those of
 //! the library, so that none follows it.
 
-use super::pipeline::{Output, run};
+use super::pipeline::{CollectionArgument, Output, run};
 use super::stage::stages;
 use crate::builtins::support::{Continuation, call_then, callee};
 use crate::error::{Error, Result};
@@ -55,17 +55,18 @@ impl SplitTransducer {
         Ok(Some(SplitTransducer { library: comp(library), program: comp(program) }))
     }
 
-    /// The fold of argument `n` of a call of `name` with the program's function over `function`. Without `acc` it begins with
+    /// The fold of `argument` with the program's function over `function`. Without `acc` it begins with
     /// the function's result without arguments.
     pub(super) fn fold(
         self,
         ctx: &mut Ctx<'_>,
-        (name, n, collection): (&str, usize, Value),
+        argument: CollectionArgument<Value>,
         function: Value,
         acc: Option<Value>,
     ) -> Result<Flow> {
+        let collection = argument.value;
         if !(collection.is_seqable() || collection.is_endless()) {
-            return Err(Error::argument(name, n, "seqable", &collection));
+            return Err(Error::argument(argument.function, argument.position, "seqable", &collection));
         }
         let SplitTransducer { library, program } = self;
         match acc {
@@ -124,6 +125,7 @@ impl Continuation for WrittenFold {
             )));
         }
         let stages = stages(ctx, "transduce", 1, &library)?;
-        run(ctx, ("transduce", 4, &collection), stages, Output::Fold { function: result, acc: Some(acc) })
+        let argument = CollectionArgument { function: "transduce", position: 4, value: &collection };
+        run(ctx, argument, stages, Output::Fold { function: result, acc: Some(acc) })
     }
 }

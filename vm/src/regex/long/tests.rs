@@ -60,12 +60,12 @@ impl Engines {
                 SearchResult::Unsure => continue,
             };
             let mut walk = TextWalk { text, block: 3, pause: || Ok::<(), Infallible>(()) };
-            let Ok(bound) = bounds.find((&mut forward, &mut reverse), &mut walk, from);
+            let Ok(bound) = bounds.find(&mut forward, &mut reverse, &mut walk, from);
             let by_bounds = match bound {
                 FirstMatch::No => Some([None, None]),
                 FirstMatch::Unsure => None,
                 FirstMatch::Match(start, end) => Some([
-                    self.linear.groups_of(automaton, &mut cache, text, (start, end)),
+                    self.linear.groups_of(automaton, &mut cache, text, start..end),
                     self.follow(Variant::Find, text, start..end, true),
                 ]),
             };

@@ -20,15 +20,24 @@ const STATE: &str = "/console/api/state";
 const CATALOG: &str = "/console/api/catalog";
 const SIGN_INS: &str = "/console/api/sign-ins";
 
+/// A request that may be one of the console.
+pub(super) struct ConsoleRequest<'r> {
+    /// The address of its client.
+    pub(super) peer: IpAddr,
+    pub(super) authority: Option<&'r str>,
+    pub(super) method: &'r Method,
+    pub(super) uri: &'r Uri,
+    pub(super) headers: &'r Headers<'r>,
+    pub(super) body: Incoming,
+}
+
 /// Answers a request of the console; `None` for any other path.
 pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
-    peer: IpAddr,
-    authority: Option<&str>,
-    (method, uri): (&Method, &Uri),
-    (headers, body): (&Headers<'_>, Incoming),
+    request: ConsoleRequest<'_>,
     seen: &mut RequestFacts,
 ) -> Option<HttpResponse> {
+    let ConsoleRequest { peer, authority, method, uri, headers, body } = request;
     let path = uri.path();
     if !endpoint.console || !(path == PAGE || holds_data(path)) {
         return None;

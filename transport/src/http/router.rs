@@ -69,7 +69,8 @@ async fn other(
     if webhook::is_path(endpoint, path) {
         return webhook::answer(endpoint, peer, authority, method, path, headers, body).await;
     }
-    match console::answer(endpoint, peer, authority, (method, uri), (headers, body), seen).await {
+    let request = console::ConsoleRequest { peer, authority, method, uri, headers, body };
+    match console::answer(endpoint, request, seen).await {
         Some(answer) => answer,
         None => answer::not_found(&endpoint.path),
     }

@@ -28,7 +28,6 @@ mod hyper_timer;
 #[cfg(not(feature = "upstreams"))]
 mod identity;
 mod issuer;
-mod listed;
 mod pool;
 mod route;
 #[cfg(feature = "http2")]
@@ -41,6 +40,7 @@ pub mod standstill;
 mod target;
 mod tls;
 mod tls_advice;
+mod verifier;
 
 pub use body::Body;
 pub use certificates::{Certificates, TlsRootsError};

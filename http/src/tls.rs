@@ -9,8 +9,8 @@ use tokio::sync::OnceCell;
 
 use super::HttpError;
 use super::certificates::{Certificates, TlsRootsError};
-use super::listed::ListedVerifier;
 use super::shared::PROTOCOLS;
+use super::verifier::ListedVerifier;
 use ptc_base::time;
 
 /// The system's root certificates and those of the operator. Read when the first connection needs them: reading them

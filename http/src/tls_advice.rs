@@ -3,7 +3,7 @@
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
 use super::issuer::IssuerError;
-use super::listed::is_authority_as_server;
+use super::verifier::is_authority_as_server;
 
 /// The text of an error, with advice on a second line if there is some.
 pub(super) fn advised(error: &Error) -> String {

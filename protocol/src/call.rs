@@ -14,7 +14,7 @@ use tracing::{error, info};
 
 use super::client_requests::Outgoing;
 use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
-use super::exposed::ExposedFeatures;
+use super::exposed_features::ExposedFeatures;
 use super::hearing::Hearing;
 use super::listeners::ChannelSlot;
 use super::observer::CallSpan;

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::client::KnownClient;
 use super::connection::Connection;
 use super::drain::Drain;
-use super::exposed::ExposedFeatures;
+use super::exposed_features::ExposedFeatures;
 use super::listeners::{ListenerLimits, Listeners};
 use super::log_budget::LogBudget;
 use super::observer::Observers;

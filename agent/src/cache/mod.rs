@@ -1,10 +1,10 @@
 //! Results shared by native calls and programs within one run (agent.md 8.9).
 //!
 //! [`canonical_key`] computes the cache key of a call. [`ToolCache`] stores results by key and lets concurrent calls with the
-//! same key share one execution. `kept` holds the results of upstream tools.
+//! same key share one execution. `results` holds the results of upstream tools.
 
-mod kept;
 mod key;
+mod results;
 mod store;
 
 pub(crate) use key::{CacheKey, canonical_key, canonical_map};

@@ -1,7 +1,7 @@
 //! The result store.
 
 use super::CacheKey;
-use super::kept::KeptResults;
+use super::results::KeptResults;
 use bytes::Bytes;
 use ptc_base::sync::Mutex;
 use std::collections::HashMap;

@@ -8,7 +8,7 @@ mod folder;
 mod index;
 mod lines;
 mod names;
-mod waiting;
+mod queue_size;
 mod writer;
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ use crate::recording::Recording;
 use events::{CallFinish, CallStart};
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::TaskEvent;
-use waiting::QueueSize;
+use queue_size::QueueSize;
 use writer::TraceWriter;
 
 /// How long a reader waits for the writer.

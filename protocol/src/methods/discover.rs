@@ -8,7 +8,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::meta::TASKS;
 use tracing::debug;
 
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
 use crate::results::{write_cache_hints, write_server_meta};
 use crate::service::Service;

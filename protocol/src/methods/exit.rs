@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracing::debug;
 
 use crate::connection::Connection;
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 
 /// Drains the conversation and lets the transport end it.
 pub fn answer(connection: &Arc<Connection>) -> HandlerOutcome {

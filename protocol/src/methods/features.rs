@@ -14,8 +14,8 @@ use tracing::debug;
 
 use crate::call::{Call, CallWork};
 use crate::connection::{AdmissionError, Connection};
-use crate::exposed::{Ask, ExposedFeatures};
-use crate::handled::HandlerOutcome;
+use crate::exposed_features::{Ask, ExposedFeatures};
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply::{self, Answers};
 use crate::results;
 use crate::service::{MessageContext, Service};

@@ -11,7 +11,7 @@ use tracing::info;
 use super::roots;
 use crate::client::ClientFacts;
 use crate::connection::Connection;
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
 use crate::service::Service;
 

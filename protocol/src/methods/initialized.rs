@@ -2,7 +2,7 @@
 
 use super::roots;
 use crate::connection::Connection;
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::service::Service;
 
 /// Asks the client for its roots, if an upstream needs them.

@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 use super::tasks::{asking, undeclared};
 use crate::call::{Call, CallWork, Channel};
 use crate::connection::{AdmissionError, Connection};
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply::{self, Answers};
 use crate::service::Service;
 use crate::tasks::{self, MOST_LISTENED};

@@ -8,7 +8,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::StrictMessage;
 use ptc_mcp::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION};
 
-use crate::handled::{Disposition, HandlerOutcome};
+use crate::handler_outcome::{Disposition, HandlerOutcome};
 use crate::reply::{self, Answers};
 
 /// Checks the mandatory members of `_meta` in every modern request.

@@ -27,7 +27,7 @@ use tracing::{debug, warn};
 
 use super::client_requests::ClientRequests;
 use super::connection::Connection;
-use super::handled::{Disposition, HandlerOutcome};
+use super::handler_outcome::{Disposition, HandlerOutcome};
 use super::reply::{self, Answers};
 use super::service::{MessageContext, Service};
 use meta::check_meta;

@@ -2,7 +2,7 @@
 
 use ptc_mcp::message::id::RequestId;
 
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
 
 /// Answers `{}`.

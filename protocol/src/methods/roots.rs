@@ -7,7 +7,7 @@ use ptc_mcp::message::strict::StrictMessage;
 use tracing::debug;
 
 use crate::connection::Connection;
-use crate::handled::{Disposition, HandlerOutcome};
+use crate::handler_outcome::{Disposition, HandlerOutcome};
 use crate::reply;
 use crate::service::Service;
 

@@ -9,7 +9,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::ParamsMember;
 
 use crate::connection::Connection;
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
 
 /// Sets the level for this conversation.

@@ -6,7 +6,7 @@ use ptc_mcp::message::id::RequestId;
 use tracing::info;
 
 use crate::connection::Connection;
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
 
 /// Answers `null` and drains the conversation.

@@ -15,7 +15,7 @@ use super::features::admit;
 use crate::call::CallWork;
 use crate::connection::Connection;
 use crate::elicitation::Elicitation;
-use crate::handled::{Disposition, HandlerOutcome};
+use crate::handler_outcome::{Disposition, HandlerOutcome};
 use crate::reply::{self, Answers};
 use crate::results::tasks::{acknowledgement, detailed};
 use crate::service::{MessageContext, Service};

@@ -25,7 +25,7 @@ use crate::client_requests::{ClientLine, Outgoing};
 use crate::concurrency_limiter::{Full, PermitLoan};
 use crate::connection::AdmissionError;
 use crate::elicitation::Elicitation;
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::hearing::Hearing;
 use crate::observer::CallSpan;
 use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};

@@ -13,7 +13,7 @@ use tracing::debug;
 use super::features;
 use crate::call::CallWork;
 use crate::client::{KnownClient, LongText};
-use crate::handled::HandlerOutcome;
+use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
 use crate::results::{write_cache_hints, write_server_meta};
 use crate::service::{MessageContext, Service};

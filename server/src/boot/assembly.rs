@@ -21,7 +21,7 @@ use ptc_observers::recording::Recording;
 use ptc_observers::sources::Sources;
 use ptc_observers::trace::{TraceOptions, Traces};
 use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
-use ptc_protocol::exposed::ExposedFeatures;
+use ptc_protocol::exposed_features::ExposedFeatures;
 use ptc_protocol::listeners::{ListenerLimits, Listeners};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{RequestStates, StateRules};

@@ -109,7 +109,7 @@ async fn check(args: CheckArgs) -> ExitCode {
 
 /// Reports all faults of the file, each with its place if it has one.
 fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
-    let text = super::setup::stored::read(path).ok().flatten().unwrap_or_default();
+    let text = super::setup::atomic_file::read(path).ok().flatten().unwrap_or_default();
     let faults = file_faults(&text, Some(error));
     if json {
         let listed = |fault: &FileFault| ptc_mcp::json::json!({"line": fault.line, "column": fault.column, "message": fault.message});

@@ -137,7 +137,7 @@ fn file(
             return None;
         }
         Err(error) => {
-            let text = setup::stored::read(&location.path).ok().flatten().unwrap_or_default();
+            let text = setup::atomic_file::read(&location.path).ok().flatten().unwrap_or_default();
             let faults = file_faults(&text, Some(&error));
             let edit = |place: String| format!("edit {place}, then: ptc check");
             match faults.as_slice() {

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
 use super::connection_registry::{Activity, Over, Registration, Rest};
 use super::endpoint::Endpoint;
-use super::gated::GatedFuture;
+use super::gated_future::GatedFuture;
 use super::in_progress::{Handle, InProgress, ReceivedRequest};
 use super::router::route;
 

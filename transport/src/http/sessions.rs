@@ -16,8 +16,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_mcp::Revision;
 use tracing::info;
 
-use super::ended_elsewhere::{Ends, hash_of};
 use super::portable_id::{ClosedIds, Facts};
+use super::replica_announcements::{Ends, hash_of};
 use super::sealed_id::SealedIds;
 use super::siblings::{Levels, Siblings};
 use ptc_host::digest::short_hash;

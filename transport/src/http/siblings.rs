@@ -22,7 +22,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::{Incoming, read};
 use tracing::{debug, warn};
 
-use super::ended_elsewhere::{Ends, hash_of, key};
+use super::replica_announcements::{Ends, hash_of, key};
 use super::sessions::{Session, Sessions};
 use ptc_protocol::Elsewhere;
 use ptc_protocol::principal::Principal;

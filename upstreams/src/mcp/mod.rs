@@ -4,7 +4,7 @@
 //! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
 //! The transports share `upstream` (calls, lists and shutdown, over a `Transport`), `protocol` (the start of a connection),
-//! `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content`, `wrapped` and `unfinished`), `features`
+//! `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content`, `wrapper` and `unfinished`), `features`
 //! (servers' features besides tools), `inbound` (servers' unsolicited messages), `elicit` (their questions to people), `roots`,
 //! `lifecycle` (one connection, restarted when needed) and `slots` (the limit on calls in flight).
 
@@ -13,15 +13,15 @@ mod elicit;
 pub mod features;
 pub mod http;
 mod inbound;
-mod mended;
 mod protocol;
+mod repair;
 mod result;
 mod roots;
 mod stdio;
 mod tools;
 pub mod unfinished;
 mod upstream;
-mod wrapped;
+mod wrapper;
 
 pub use features::is_role;
 pub use http::HttpUpstream;

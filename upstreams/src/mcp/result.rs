@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::content;
 use super::protocol::render;
-use super::{unfinished, wrapped};
+use super::{unfinished, wrapper};
 use crate::upstream::{CallFault, CallReply, ContentBlock, FailureAnswer, FaultReason, Payload};
 use ptc_base::pace::apart;
 
@@ -86,8 +86,8 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
         return Ok(CallReply { payload, content: blocks, result_bytes, envelope: result, note });
     };
     let texts = texts();
-    let inner = wrapped::inner(members.only, may_wrap, &texts);
-    let repeats = wrapped::repeats(structured, inner, &texts);
+    let inner = wrapper::inner(members.only, may_wrap, &texts);
+    let repeats = wrapper::repeats(structured, inner, &texts);
     let payload = match inner {
         // The text block has the same characters, decoded already.
         Some(inner) if inner.is_text => Payload::of_text(text_of(&result, JsonString::AsWritten(inner.json))),
@@ -257,7 +257,7 @@ impl<'a> ResultMembers<'a> {
             return Some(ResultMembers::outlined(text, outline));
         }
         let mut members: ResultMembers<'a> = serde_json::from_slice(result).ok()?;
-        members.only = members.structured.and_then(wrapped::only_member);
+        members.only = members.structured.and_then(wrapper::only_member);
         Some(members)
     }
 

@@ -7,8 +7,8 @@ use url::Url;
 
 use super::{GetFault, GetRequest, HttpAnswer, HttpGet};
 use crate::config::Routing;
-use crate::upstream::refused::{moved_to, retry_after};
-use crate::upstream::signed::challenge_of;
+use crate::upstream::http_refusal::{moved_to, retry_after};
+use crate::upstream::request_token::challenge_of;
 use ptc_http::{Client, HttpError, Limits, Request, Target};
 
 /// How much of the body of an answer other than 2xx is read.

@@ -19,9 +19,9 @@ use super::compile::Operation;
 use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::sign_in::SignIn;
+use crate::upstream::http_refusal::{RetryAfter, explain, explain_redirect};
 use crate::upstream::lifecycle::{ConnectionEnd, Lifecycle, StartedConnection, TransportConnection, closed};
-use crate::upstream::refused::{RetryAfter, explain, explain_redirect};
-use crate::upstream::signed::RequestToken;
+use crate::upstream::request_token::RequestToken;
 use crate::upstream::slots::Slots;
 use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, Introduction, ToolInfo, Upstream,

@@ -10,7 +10,6 @@
 
 pub mod store;
 
-mod awaited;
 mod bearer;
 mod begin;
 mod counts;
@@ -22,6 +21,7 @@ mod news;
 mod principals;
 mod probe;
 mod records;
+mod sign_in_wait;
 mod site;
 mod status;
 

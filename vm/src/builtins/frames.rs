@@ -19,7 +19,7 @@ use super::sets::relational;
 use super::strings::{escape, join};
 use super::subset::{grouping as runs, while_true};
 use super::support::{Each, Then};
-use super::transducers::{pipeline, written};
+use super::transducers::{pipeline, split_transducer};
 use super::transform::{filtering, mapping};
 use super::trees::{tree_seq, walk};
 use crate::machine::{Capture, FrameKind, FrameRow, Portable};
@@ -73,7 +73,7 @@ frame_kinds! {
     "total by key" Each<sums::Total>;
     "trampoline" calling::Trampoline;
     "transducers" pipeline::Pipeline;
-    "transducers of the program" Then<written::WrittenFold>;
+    "transducers of the program" Then<split_transducer::WrittenFold>;
     "tree-seq" tree_seq::TreeSeq;
     "update" Then<update::NewEntry>;
     "update of an element" Then<update::NewElement>;

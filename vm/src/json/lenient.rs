@@ -2,7 +2,7 @@
 //!
 //! Servers answer so that print their data instead of encoding it: `[{'id': 1, 'active': True, 'note': None}]`.
 
-use super::nested::NestedReader;
+use super::nesting::NestedReader;
 use super::parse::{self, ReadError, ReadResult};
 use crate::error::Result;
 use crate::meter;

@@ -8,7 +8,7 @@ mod keys;
 mod layouts;
 mod lenient;
 mod lines;
-mod nested;
+mod nesting;
 mod number;
 mod parse;
 mod rows;

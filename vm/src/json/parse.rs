@@ -2,7 +2,7 @@
 
 use super::keys::KeyCache;
 use super::layouts::{LayoutId, Layouts};
-use super::nested::NestedReader;
+use super::nesting::NestedReader;
 use super::{number, rows, strings};
 use crate::error::{Error, Result};
 use crate::meter;

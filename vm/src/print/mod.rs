@@ -11,7 +11,7 @@
 //! None of them recurses: values may be nested deeply, and may be enormous trees by sharing.
 
 mod buffer;
-mod capped;
+mod capped_text;
 mod level;
 mod number;
 mod path;
@@ -20,7 +20,7 @@ mod scalar;
 mod text;
 
 pub(crate) use buffer::{append, enlarge, grow_string, push_in_pieces};
-pub use capped::{Budget, Cut, CutUnit, RenderedValue, render_capped};
+pub use capped_text::{Budget, Cut, CutUnit, RenderedValue, render_capped};
 pub use level::MAX_DEPTH;
 pub(crate) use level::PrintLevel;
 pub(crate) use number::integer_len;

@@ -7,8 +7,8 @@
 //! terminal the model's text appears as it arrives, with control characters shown as text.
 
 mod chat;
+mod conversation_file;
 mod images;
-mod kept;
 mod model;
 mod native;
 mod screen;
@@ -175,7 +175,8 @@ async fn start(args: AgentArgs) -> ExitCode {
     }
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if args.forget {
-        let forgotten = kept::ConversationFile::place(args.mode).map_or(Ok(()), |kept| kept.forget());
+        let forgotten =
+            conversation_file::ConversationFile::place(args.mode).map_or(Ok(()), |kept| kept.forget());
         match forgotten {
             Err(why) => return report::fault(&why),
             // Without a question the command is done.

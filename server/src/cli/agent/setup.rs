@@ -1,8 +1,8 @@
 //! Sets up a conversation: the model, the engine, the upstreams, the tools.
 
 use super::AgentArgs;
+use super::conversation_file::ConversationFile;
 use super::images;
-use super::kept::ConversationFile;
 use super::model::{self, Model};
 use super::native;
 use super::screen::{Screen, TerminalAsker};

@@ -12,8 +12,8 @@ use ptc_mcp::json::{Map, Value};
 
 use super::client_entry::starts_ptc;
 use super::clients::{CLIENTS, McpClient};
-use super::found::{self, ConfiguredServers};
-use super::masked;
+use super::configured_servers::{self, ConfiguredServers};
+use super::mask;
 use super::merge::{Decision, Fate, decide};
 use super::upstreams_file::UpstreamsFile;
 use crate::cli::output::{self, outln};
@@ -88,12 +88,12 @@ pub(super) fn found(args: &ImportArgs, env: &ProcessEnv, folder: &Path) -> Resul
 
 fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<ConfiguredServers>, String> {
     if from.is_empty() {
-        return Ok(found::everywhere(env, folder));
+        return Ok(configured_servers::everywhere(env, folder));
     }
     let mut sources = Vec::new();
     for name in from {
         if let Some(client) = McpClient::named(name) {
-            let found = found::of_client(client, env, folder);
+            let found = configured_servers::of_client(client, env, folder);
             if found.is_empty() {
                 let files = client.files(env, folder);
                 let places: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -109,7 +109,7 @@ fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<Confi
                     names.join(", ")
                 ));
             }
-            let source = found::of_named(name, &path, env, folder);
+            let source = configured_servers::of_named(name, &path, env, folder);
             sources.push(source.ok_or_else(|| format!("{name} has no servers"))?);
         }
     }
@@ -247,7 +247,7 @@ fn reached(entry: &Map) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
     let words = std::iter::once(text("command")).chain(args.filter_map(Value::as_str));
-    let line = if text("command").is_empty() { masked::address(text("url")) } else { masked::command(words) };
+    let line = if text("command").is_empty() { mask::address(text("url")) } else { mask::command(words) };
     let disabled = if entry.contains_key("disabled") { "  (disabled)" } else { "" };
     format!("{line}{disabled}")
 }

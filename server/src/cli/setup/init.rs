@@ -9,12 +9,12 @@ use ptc_host::config::{ConfigPart, ProcessEnv, default_file};
 use ptc_host::similar::most_similar;
 use ptc_mcp::json::Value;
 
+use super::atomic_file;
 use super::client_entry::{self, Launch};
 use super::clients::{CLIENTS, ConfigFormat, McpClient};
-use super::found;
+use super::configured_servers;
 use super::import::is_own;
 use super::merge::same_as;
-use super::stored;
 use super::upstreams_file::UpstreamsFile;
 use super::{ClientState, tell};
 use crate::cli::state::own_executable;
@@ -108,7 +108,7 @@ fn write_entry(
         Some(path) => path.clone(),
         None => client.own_file(env, folder).ok_or("HOME is not set: name the file with --client-config")?,
     };
-    let before = stored::read(&path)?;
+    let before = atomic_file::read(&path)?;
     let fault = |detail: String| format!("{}: {detail}", path.display());
     let mut after =
         client_entry::added(client, before.as_deref().unwrap_or_default(), launch).map_err(fault)?;
@@ -133,10 +133,10 @@ fn write_entry(
         return Ok(format!("{shown}: would get {place}{taken_out}, and be\n{after}"));
     } else {
         let undo = match before {
-            Some(_) => format!("cp {} {}", quoted(&stored::keep(&path)?), quoted(&path)),
+            Some(_) => format!("cp {} {}", quoted(&atomic_file::keep(&path)?), quoted(&path)),
             None => format!("rm {}", quoted(&path)),
         };
-        stored::write(&path, &after)?;
+        atomic_file::write(&path, &after)?;
         let done = if has_entry {
             format!("has {place} already")
         } else {
@@ -216,9 +216,9 @@ fn others(
     env: &ProcessEnv,
     folder: &Path,
 ) -> Others {
-    let mut sources = found::of_client(client, env, folder);
+    let mut sources = configured_servers::of_client(client, env, folder);
     if sources.iter().all(|source| source.path != *path) {
-        sources = found::of_named(client.name, path, env, folder).into_iter().collect();
+        sources = configured_servers::of_named(client.name, path, env, folder).into_iter().collect();
     }
     let mut others = Others::default();
     for source in sources {
@@ -257,7 +257,7 @@ pub(super) fn state_of(
     env: &ProcessEnv,
     folder: &Path,
 ) -> ClientState {
-    let sources = found::of_client(client, env, folder);
+    let sources = configured_servers::of_client(client, env, folder);
     let Some(source) = sources.iter().find(|source| source.path == *path) else {
         return ClientState::Without;
     };
@@ -295,7 +295,7 @@ fn clients_here(env: &ProcessEnv, folder: &Path) -> String {
     let mut out = String::new();
     for client in &CLIENTS {
         let Some(path) = client.own_file(env, folder).filter(|path| path.exists()) else { continue };
-        let servers = found::of_client(client, env, folder)
+        let servers = configured_servers::of_client(client, env, folder)
             .iter()
             .filter_map(|source| source.servers.as_ref().ok())
             .flat_map(|servers| servers.upstreams.keys())

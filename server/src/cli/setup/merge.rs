@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value};
 
-use super::found::ConfiguredServers;
+use super::configured_servers::ConfiguredServers;
 use super::relative::relative_word;
 use super::upstreams_file::UpstreamsFile;
 

@@ -14,14 +14,14 @@ pub mod import;
 pub mod init;
 pub mod remove;
 
+pub(super) mod atomic_file;
 mod client_entry;
 mod clients;
-mod found;
+mod configured_servers;
 mod json_file;
-mod masked;
+mod mask;
 mod merge;
 mod relative;
-pub(super) mod stored;
 mod upstreams_file;
 
 use std::path::Path;
@@ -69,7 +69,7 @@ pub(super) fn exposes_secret(path: &Path) -> bool {
     {
         use std::os::unix::fs::PermissionsExt as _;
         let is_open = std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
-        let text = stored::read(path).ok().flatten();
+        let text = atomic_file::read(path).ok().flatten();
         is_open
             && text
                 .and_then(|text| upstreams_file::object(&text).ok())

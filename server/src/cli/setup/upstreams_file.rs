@@ -9,7 +9,7 @@ use ptc_host::config::{
 use ptc_mcp::json::{Map, Value, json};
 
 use super::json_file::JsonFile;
-use super::{masked, stored};
+use super::{atomic_file, mask};
 
 /// The upstreams file and its content.
 pub(super) struct UpstreamsFile {
@@ -31,7 +31,7 @@ impl UpstreamsFile {
         let path = found
             .or_else(|| default_file(env))
             .ok_or("neither HOME nor XDG_CONFIG_HOME is set: name the file with --upstreams-config")?;
-        let text = stored::read(&path)?;
+        let text = atomic_file::read(&path)?;
         let fault = |detail: String| format!("{}: {detail}", path.display());
         let edited = JsonFile::parse(text.as_deref().unwrap_or_default()).map_err(fault)?;
         let before = object(&edited.text()).map_err(fault)?;
@@ -181,9 +181,9 @@ impl UpstreamsFile {
     pub(super) fn save(&self, env: &ProcessEnv) -> Result<bool, String> {
         self.check(env)?;
         let text = self.edited.text();
-        stored::write(&self.path, &text)?;
+        atomic_file::write(&self.path, &text)?;
         let after = object(&text)?;
-        if holds_secret(&after) { stored::make_private(&self.path) } else { Ok(false) }
+        if holds_secret(&after) { atomic_file::make_private(&self.path) } else { Ok(false) }
     }
 }
 
@@ -211,7 +211,7 @@ pub(super) fn holds_secret(file: &Map) -> bool {
     let objects = |key: &str| file.get(key).and_then(Value::as_object).into_iter().flatten();
     let is_literal = |binding: &Value| binding.get("value").is_some_and(Value::is_string);
     objects("credentials").any(|(_, binding)| is_literal(binding))
-        || objects("upstreams").any(|(_, entry)| masked::has_secret(entry))
+        || objects("upstreams").any(|(_, entry)| mask::has_secret(entry))
 }
 
 /// True if a fault of the file is only that a variable has no value in this shell.

@@ -20,15 +20,15 @@ use ptc_mcp::text::clip;
 
 use super::super::elicit::{Link, OpenQuestions};
 use super::super::inbound::{self, Inbound, InboundReply};
-use super::super::mended::{RepairedText, complaint, pieces};
 use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
+use super::super::repair::{RepairedText, complaint, pieces};
 use super::super::result::RawResult;
 use super::session::HttpSession;
 use super::session_loss::{told_by_error, told_by_status};
 use crate::config::HttpConfig;
 use crate::sign_in::SignIn;
-use crate::upstream::refused::{RetryAfter, explain, explain_redirect, moved_to, retry_after};
-use crate::upstream::signed::{RequestToken, challenge_of};
+use crate::upstream::http_refusal::{RetryAfter, explain, explain_redirect, moved_to, retry_after};
+use crate::upstream::request_token::{RequestToken, challenge_of};
 use crate::upstream::{
     Arrivals, CallFault, Caller, FaultReason, QuestionSink, Stopwatch, UpstreamEvent, no_memory,
 };

@@ -15,7 +15,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 
 use super::super::inbound::Inbound;
-use super::super::mended;
+use super::super::repair;
 use super::super::result::RawResult;
 use super::outbox::{FlushStop, Outbox};
 use super::tasks::DropReason;
@@ -358,7 +358,7 @@ impl StdioConnection {
     /// Remembers a text on the child's standard output that is no message. There may be a flood of them.
     pub(super) fn note_noise(&self, text: &[u8]) {
         let beginning = &text[..text.len().min(NOISE_KEPT)];
-        tracing::debug!(upstream = &*self.name, line = %mended::shown(beginning), "upstream_noise: not a message");
+        tracing::debug!(upstream = &*self.name, line = %repair::shown(beginning), "upstream_noise: not a message");
         if beginning.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -373,7 +373,7 @@ impl StdioConnection {
     fn noise_hint(&self, since: Instant) -> String {
         match &self.lock().noise {
             (Some(at), text) if *at >= since => {
-                format!("It wrote {:?} to its standard output, which is no MCP.", mended::shown(text))
+                format!("It wrote {:?} to its standard output, which is no MCP.", repair::shown(text))
             }
             _ => String::new(),
         }

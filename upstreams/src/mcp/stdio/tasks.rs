@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 
 use super::super::elicit::Link;
 use super::super::inbound::InboundReply;
-use super::super::mended::{Nesting, RepairedText, complaint, pieces};
 use super::super::protocol;
+use super::super::repair::{Nesting, RepairedText, complaint, pieces};
 use super::super::result::RawResult;
 use super::connection::{ChildStop, PipeReply, StdioConnection};
 use crate::child::{ChildProcess, Exit};

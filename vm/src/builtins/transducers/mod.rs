@@ -7,9 +7,9 @@
 mod lane;
 pub(super) mod pipeline;
 mod running;
+pub(super) mod split_transducer;
 pub(super) mod stage;
 mod stopping;
-pub(super) mod written;
 
 use super::Builtin;
 use super::namespaces::CORE;

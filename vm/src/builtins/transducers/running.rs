@@ -1,8 +1,8 @@
 //! The functions that run transducers.
 
 use super::pipeline::{CollectionArgument, Output, run};
+use super::split_transducer::SplitTransducer;
 use super::stage::{PipelineStage, of_several, stages};
-use super::written::SplitTransducer;
 use crate::builtins::Builtin;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;

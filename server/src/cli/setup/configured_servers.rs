@@ -8,7 +8,7 @@ use ptc_mcp::json::{Map, Value};
 
 use super::clients::{CLIENTS, ClientFile, McpClient};
 use super::relative::relative_word;
-use super::{stored, upstreams_file};
+use super::{atomic_file, upstreams_file};
 
 /// The servers of one file.
 pub(super) struct ConfiguredServers {
@@ -85,7 +85,7 @@ fn of_file(
     folder: &Path,
 ) -> Option<ConfiguredServers> {
     let ClientFile { path, project } = file;
-    let servers = match stored::read(&path) {
+    let servers = match atomic_file::read(&path) {
         Ok(None) => return None,
         Ok(Some(text)) if text.trim().is_empty() => return None,
         Ok(Some(text)) => servers_in(&text, &path, folder).map(|(own, of_folder)| {

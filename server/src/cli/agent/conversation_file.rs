@@ -4,7 +4,7 @@
 //! it. It never holds a key: the messages of a conversation have none, and the redactor knows the keys.
 
 use super::ModeArg;
-use crate::cli::setup::stored;
+use crate::cli::setup::atomic_file;
 use crate::cli::state;
 use clap::ValueEnum as _;
 use ptc_agent::llm::Message;
@@ -45,7 +45,7 @@ impl ConversationFile {
     #[expect(clippy::disallowed_methods, reason = "entry point: ConversationFile.load")]
     pub(super) fn load(&self) -> Result<Vec<Message>, String> {
         let shown = self.path.display();
-        let text = stored::read(&self.path)?;
+        let text = atomic_file::read(&self.path)?;
         let text = text.ok_or_else(|| format!("--continue: there is no conversation in {shown}"))?;
         let unreadable = |error: &dyn std::fmt::Display| {
             format!("--continue: {shown} cannot be read ({error}); `ptc agent --forget` removes it")
@@ -73,7 +73,7 @@ impl ConversationFile {
             messages.iter().filter(|message| !matches!(message, Message::System { .. })).collect();
         let mut kept = json!({"mode": self.mode, "messages": said});
         redactor.scrub_json(&mut kept);
-        stored::write(&self.path, &kept.to_string())
+        atomic_file::write(&self.path, &kept.to_string())
             .map_err(|why| format!("the conversation is not kept: {why}"))
     }
 

@@ -402,7 +402,7 @@ pub(super) async fn until_it_leaves(
     }
 }
 
-/// A program that waits. Dropped, it is freed in turns.
+/// Frees a waiting program in turns when dropped.
 struct RunGuard<'s> {
     scheduler: &'s Rc<Scheduler>,
     run: Option<Box<ProgramRun>>,

@@ -185,7 +185,7 @@ fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// How many members without anything in them have followed each other.
+/// Counts consecutive empty members.
 #[derive(Default)]
 struct EmptyMembers {
     empty: u32,

@@ -10,7 +10,7 @@ const PARTS: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct ShardedCounter([Shard; PARTS]);
 
-/// The unit of transfer between the processors' caches.
+/// One part of the counter, as large as what processors' caches transfer.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Shard(AtomicI64);

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::index::{Entry, SecretIndex};
 
-/// The readers of a text.
+/// The reader of a text, who must not see the secrets of others.
 #[derive(Clone, Debug, Default)]
 pub(super) enum TextReader {
     /// Any reader: secrets that concern all.

@@ -22,7 +22,7 @@ const STEPS_PER_NODE: u64 = 6;
 /// Nodes beyond those that were expected that are charged at a time.
 const NODES_CHARGED: usize = 256;
 
-/// The value of a [`FormKind::ThreadedValue`].
+/// The value of a [`FormKind::Threaded`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ThreadedValue {
     /// The first steps of a thread, applied to its start.

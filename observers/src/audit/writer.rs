@@ -19,7 +19,7 @@ const BACKLOG: usize = 1024;
 /// Bytes of one write.
 const BATCH: usize = 64 * 1024;
 
-/// A message to the thread.
+/// A command for the writing thread.
 enum AuditCommand {
     Line(Vec<u8>),
     Flush(SyncSender<()>),

@@ -28,7 +28,7 @@ pub(super) struct Folder {
     evicted: u64,
 }
 
-/// The result of a search for a trace.
+/// The file of a trace.
 #[derive(Debug)]
 pub struct TraceFile {
     /// The name of its file.

@@ -117,7 +117,7 @@ pub struct Aggregator {
     pub ca_file: Option<PathBuf>,
 }
 
-/// State that outlives a process, and that several processes share.
+/// The store of state that outlives a process and that several processes share.
 #[derive(Debug, Clone)]
 pub struct StateSettings {
     /// The folder, if one is named.

@@ -17,7 +17,7 @@ const NO_NUMBERS: &str = "has NaN or Infinity, which JSON does not have: each be
 
 /// A piece of text that a server wrote.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RepairedText {
+pub(super) enum TextPiece {
     /// It is JSON, or has become JSON; with the note that readers are owed.
     Json(Bytes, Option<&'static str>),
     /// It begins like an object or a list and is incomplete at the end of the text.
@@ -29,19 +29,19 @@ pub(super) enum RepairedText {
 }
 
 /// The pieces of a text that is not one JSON value. Text after a broken object is skipped: it may be a string inside of it.
-pub(super) fn pieces(text: &Bytes) -> Vec<RepairedText> {
+pub(super) fn pieces(text: &Bytes) -> Vec<TextPiece> {
     let mut pieces = Vec::new();
     let mut rest = without_mark(text);
     while pieces.len() < MOST_OBJECTS
         && let Some(start) = first_value(&rest)
     {
         if start > 0 {
-            pieces.push(RepairedText::Noise(rest.slice(..start)));
+            pieces.push(TextPiece::Noise(rest.slice(..start)));
         }
         rest = rest.slice(start..);
         match first_json(&rest) {
             Ok(end) => {
-                pieces.push(RepairedText::Json(rest.slice(..end), None));
+                pieces.push(TextPiece::Json(rest.slice(..end), None));
                 rest = rest.slice(end..);
             }
             Err(at) => {
@@ -51,24 +51,24 @@ pub(super) fn pieces(text: &Bytes) -> Vec<RepairedText> {
         }
     }
     if !rest.trim_ascii().is_empty() {
-        pieces.push(RepairedText::Noise(rest));
+        pieces.push(TextPiece::Noise(rest));
     }
     pieces
 }
 
 /// The piece for a text that begins like JSON and ceases to be that at `at`.
-fn unreadable(text: Bytes, at: usize) -> RepairedText {
+fn unreadable(text: Bytes, at: usize) -> TextPiece {
     if let Some((mended, note)) = mend(&text) {
         let mended = Bytes::from(mended);
         match first_json(&mended) {
-            Ok(end) => return RepairedText::Json(mended.slice(..end), note),
-            Err(at) if at >= mended.len() && !ends_in_string(&text) => return RepairedText::Unfinished(text),
+            Ok(end) => return TextPiece::Json(mended.slice(..end), note),
+            Err(at) if at >= mended.len() && !ends_in_string(&text) => return TextPiece::Unfinished(text),
             Err(_) => {}
         }
     }
     match at >= text.len() && !ends_in_string(&text) {
-        true => RepairedText::Unfinished(text),
-        false => RepairedText::Broken { at: at.min(text.len()), text },
+        true => TextPiece::Unfinished(text),
+        false => TextPiece::Broken { at: at.min(text.len()), text },
     }
 }
 
@@ -210,20 +210,20 @@ pub(super) fn complaint(text: &[u8], at: usize) -> String {
 mod tests {
     use super::*;
 
-    fn told(text: &'static str) -> Vec<RepairedText> {
+    fn told(text: &'static str) -> Vec<TextPiece> {
         pieces(&Bytes::from_static(text.as_bytes()))
     }
 
-    fn json(text: &'static str) -> RepairedText {
-        RepairedText::Json(Bytes::from_static(text.as_bytes()), None)
+    fn json(text: &'static str) -> TextPiece {
+        TextPiece::Json(Bytes::from_static(text.as_bytes()), None)
     }
 
-    fn noise(text: &'static str) -> RepairedText {
-        RepairedText::Noise(Bytes::from_static(text.as_bytes()))
+    fn noise(text: &'static str) -> TextPiece {
+        TextPiece::Noise(Bytes::from_static(text.as_bytes()))
     }
 
-    fn mended(text: &'static str) -> Vec<RepairedText> {
-        vec![RepairedText::Json(Bytes::from_static(text.as_bytes()), Some(NO_NUMBERS))]
+    fn mended(text: &'static str) -> Vec<TextPiece> {
+        vec![TextPiece::Json(Bytes::from_static(text.as_bytes()), Some(NO_NUMBERS))]
     }
 
     #[test]
@@ -259,12 +259,12 @@ mod tests {
     #[test]
     fn text_that_goes_on_is_told_from_text_that_is_broken() {
         for text in ["{", "{\"id\": 1,", "{\"a\": [NaN,", "[", "{\"a\": {"] {
-            assert!(matches!(&told(text)[..], [RepairedText::Unfinished(_)]), "{text} {:?}", told(text));
+            assert!(matches!(&told(text)[..], [TextPiece::Unfinished(_)]), "{text} {:?}", told(text));
         }
         let text = r#"{"id":1,"x":undefined,"y":{"id":2,"result":1}}"#;
-        assert_eq!(told(text), [RepairedText::Broken { text: Bytes::from_static(text.as_bytes()), at: 12 }]);
+        assert_eq!(told(text), [TextPiece::Broken { text: Bytes::from_static(text.as_bytes()), at: 12 }]);
         assert_eq!(complaint(text.as_bytes(), 12), "no JSON at byte 12: undefined,\"y\":{\"id\":2,\"r…");
-        assert!(matches!(&told("{\"id\":1,\"x\":\"cut")[..], [RepairedText::Broken { .. }]));
+        assert!(matches!(&told("{\"id\":1,\"x\":\"cut")[..], [TextPiece::Broken { .. }]));
         assert_eq!(complaint(b"{", 1), "it ends too early, at byte 1");
     }
 }

@@ -240,7 +240,7 @@ impl Stopwatch {
     }
 }
 
-/// A question that is open.
+/// Pauses the stopwatch while a question is open.
 pub(crate) struct StopwatchPause<'a>(&'a Stopwatch);
 
 impl Drop for StopwatchPause<'_> {

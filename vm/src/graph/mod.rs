@@ -62,7 +62,7 @@ impl Default for Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphRef(u64);
 
-/// The meaning of a place.
+/// The value or node that a [`GraphRef`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GraphRefKind {
     Nil,

@@ -46,7 +46,7 @@ pub(super) struct ClientFile {
     pub(super) project: Option<PathBuf>,
 }
 
-/// The place of a file.
+/// The path of a configuration file.
 #[derive(Clone, Copy, Debug)]
 enum ConfigPath {
     /// Below the home folder.

@@ -169,7 +169,7 @@ impl OldStream {
     }
 }
 
-/// A reply that is waited for; dropped, it is not any more.
+/// Waits for one reply until it is dropped.
 struct ReplyWaiter<'a> {
     shared: &'a StreamState,
     id: u64,

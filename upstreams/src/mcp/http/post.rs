@@ -21,7 +21,7 @@ use ptc_mcp::text::clip;
 use super::super::elicit::{Link, OpenQuestions};
 use super::super::inbound::{self, Inbound, InboundReply};
 use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
-use super::super::repair::{RepairedText, complaint, pieces};
+use super::super::repair::{TextPiece, complaint, pieces};
 use super::super::result::RawResult;
 use super::session::HttpSession;
 use super::session_loss::{told_by_error, told_by_status};
@@ -880,7 +880,7 @@ fn mended_answer(text: &Bytes, id: u64) -> Option<ReplyResult> {
         Some(Err(CallFault::upstream_error(format!("invalid JSON response: {what}"))))
     };
     pieces(text).into_iter().find_map(|piece| match piece {
-        RepairedText::Json(json, note) => {
+        TextPiece::Json(json, note) => {
             let messages = parse(&json, MAX_BATCH).ok()?;
             let alone = messages.iter().len() == 1;
             match messages.iter().find_map(|message| answer_of(&json, message, id, alone))? {
@@ -888,8 +888,8 @@ fn mended_answer(text: &Bytes, id: u64) -> Option<ReplyResult> {
                 answer => Some(answer),
             }
         }
-        RepairedText::Unfinished(text) if id_within(&text) == Some(id) => broken(&text, text.len()),
-        RepairedText::Broken { text, at } if id_within(&text) == Some(id) => broken(&text, at),
+        TextPiece::Unfinished(text) if id_within(&text) == Some(id) => broken(&text, text.len()),
+        TextPiece::Broken { text, at } if id_within(&text) == Some(id) => broken(&text, at),
         _ => None,
     })
 }

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::super::elicit::Link;
 use super::super::inbound::InboundReply;
 use super::super::protocol;
-use super::super::repair::{Nesting, RepairedText, complaint, pieces};
+use super::super::repair::{Nesting, TextPiece, complaint, pieces};
 use super::super::result::RawResult;
 use super::connection::{ChildStop, PipeReply, StdioConnection};
 use crate::child::{ChildProcess, Exit};
@@ -273,20 +273,20 @@ fn take_pieces(
 ) -> Option<PartialMessage> {
     for piece in pieces(text) {
         match piece {
-            RepairedText::Json(json, note) => match parse(&json, MAX_BATCH) {
+            TextPiece::Json(json, note) => match parse(&json, MAX_BATCH) {
                 Ok(messages) => messages
                     .iter()
                     .for_each(|message| dispatch_one(connection, lifecycle, &json, message, note)),
                 Err(_) if answer_of_bad_text(connection, &json) => {}
                 Err(_) => connection.note_noise(&json),
             },
-            RepairedText::Unfinished(text) => return Some(PartialMessage::new(&text)),
-            RepairedText::Broken { text, at } => {
+            TextPiece::Unfinished(text) => return Some(PartialMessage::new(&text)),
+            TextPiece::Broken { text, at } => {
                 if !fail_broken(connection, &text, at) {
                     connection.note_noise(&text);
                 }
             }
-            RepairedText::Noise(text) => connection.note_noise(&text),
+            TextPiece::Noise(text) => connection.note_noise(&text),
         }
     }
     None

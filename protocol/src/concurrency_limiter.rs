@@ -46,7 +46,7 @@ pub struct ConcurrencyLimiter {
 
 /// Why a call is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
+pub enum CapacityError {
     /// This many calls are running already.
     Calls(usize),
     /// This many calls of the caller's principal are running already.
@@ -59,32 +59,34 @@ pub enum Full {
     OwnerMemory(u64),
 }
 
-impl Full {
+impl CapacityError {
     /// The limit's name in metrics.
     pub(crate) fn limit(self) -> &'static str {
         match self {
-            Full::Calls(_) => "global_concurrency",
-            Full::OwnerCalls(_) => "per_owner_concurrency",
-            Full::SessionCalls(_) => "in_flight",
-            Full::Memory => "max_total_memory_bytes",
-            Full::OwnerMemory(_) => "max_total_memory_bytes_per_owner",
+            CapacityError::Calls(_) => "global_concurrency",
+            CapacityError::OwnerCalls(_) => "per_owner_concurrency",
+            CapacityError::SessionCalls(_) => "in_flight",
+            CapacityError::Memory => "max_total_memory_bytes",
+            CapacityError::OwnerMemory(_) => "max_total_memory_bytes_per_owner",
         }
     }
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for CapacityError {
     /// The limit that is reached, its value and its flag.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Full::Calls(limit) => write!(out, "{limit} calls run (--max-concurrent-calls)"),
-            Full::OwnerCalls(limit) => {
+            CapacityError::Calls(limit) => write!(out, "{limit} calls run (--max-concurrent-calls)"),
+            CapacityError::OwnerCalls(limit) => {
                 write!(out, "{limit} calls of this caller run (--max-concurrent-calls-per-owner)")
             }
-            Full::SessionCalls(limit) => {
+            CapacityError::SessionCalls(limit) => {
                 write!(out, "{limit} calls of this session run (--http-max-in-flight-per-session)")
             }
-            Full::Memory => out.write_str("the memory budget is exhausted (--max-total-memory-bytes)"),
-            Full::OwnerMemory(limit) => write!(
+            CapacityError::Memory => {
+                out.write_str("the memory budget is exhausted (--max-total-memory-bytes)")
+            }
+            CapacityError::OwnerMemory(limit) => write!(
                 out,
                 "programs and sessions of this caller hold {limit} bytes (--max-total-memory-bytes-per-owner)"
             ),
@@ -224,23 +226,23 @@ impl ConcurrencyLimiter {
     ///
     /// # Errors
     /// The resource that is exhausted.
-    pub fn try_enter(self: &Arc<Self>, principal: &Principal) -> Result<Permit, Full> {
+    pub fn try_enter(self: &Arc<Self>, principal: &Principal) -> Result<Permit, CapacityError> {
         if let Some(memory) = &self.memory {
             if !memory.has_room() {
-                return Err(Full::Memory);
+                return Err(CapacityError::Memory);
             }
             let own = memory.of(Some(principal.known_name()));
             if !own.has_room() {
-                return Err(Full::OwnerMemory(own.limit()));
+                return Err(CapacityError::OwnerMemory(own.limit()));
             }
         }
         let CallLimits { all, per_owner } = self.limits;
         if !self.running.try_take(1, all) {
-            return Err(Full::Calls(all));
+            return Err(CapacityError::Calls(all));
         }
         if !principal.usage().calls.try_take(1, per_owner) {
             self.running.give_back(1);
-            return Err(Full::OwnerCalls(per_owner));
+            return Err(CapacityError::OwnerCalls(per_owner));
         }
         let (limiter, principal) = (self.clone(), principal.clone());
         let holding = Arc::new(Holding { limiter, principal, state: Mutex::new(PermitState::Held) });
@@ -271,7 +273,7 @@ mod tests {
         let first = limiter.try_enter(&me);
         let second = limiter.try_enter(&me);
         assert!(first.is_ok() && second.is_ok());
-        assert_eq!(limiter.try_enter(&me).unwrap_err(), Full::Calls(2));
+        assert_eq!(limiter.try_enter(&me).unwrap_err(), CapacityError::Calls(2));
         drop(first);
         assert_eq!((limiter.running(), me.usage().calls.get()), (1, 1));
         assert!(limiter.try_enter(&me).is_ok());
@@ -306,7 +308,7 @@ mod tests {
         loan.take_back();
         assert_eq!((limiter.running(), me.usage().calls.get()), (2, 1), "it goes on beyond the limit");
         drop(second);
-        assert_eq!(limiter.try_enter(&other).unwrap_err(), Full::Calls(1));
+        assert_eq!(limiter.try_enter(&other).unwrap_err(), CapacityError::Calls(1));
         drop(permit);
         assert_eq!((limiter.running(), me.usage().calls.get()), (0, 0));
     }
@@ -331,7 +333,7 @@ mod tests {
         let (greedy, other) = (Principal::named("greedy"), Principal::named("other"));
         let _held = [0, 1].map(|_| limiter.try_enter(&greedy).unwrap());
         for _ in 0..100 {
-            assert_eq!(limiter.try_enter(&greedy.clone()).unwrap_err(), Full::OwnerCalls(2));
+            assert_eq!(limiter.try_enter(&greedy.clone()).unwrap_err(), CapacityError::OwnerCalls(2));
         }
         assert_eq!(limiter.running(), 2, "what was refused holds nothing");
         assert!(limiter.try_enter(&other).is_ok());
@@ -343,7 +345,7 @@ mod tests {
         let limiter = ConcurrencyLimiter::within(CallLimits::shared(9), memory.clone());
         let (greedy, other) = (Principal::named("greedy"), Principal::named("other"));
         assert!(memory.of(Some(greedy.known_name())).try_take(1 << 18));
-        assert_eq!(limiter.try_enter(&greedy).unwrap_err(), Full::OwnerMemory(1 << 18));
+        assert_eq!(limiter.try_enter(&greedy).unwrap_err(), CapacityError::OwnerMemory(1 << 18));
         assert!(limiter.try_enter(&other).is_ok());
     }
 
@@ -353,7 +355,7 @@ mod tests {
         let limiter = ConcurrencyLimiter::within(CallLimits::shared(9), memory.clone());
         let me = Principal::named("me");
         assert!(memory.try_take(1 << 20));
-        assert_eq!(limiter.try_enter(&me).unwrap_err(), Full::Memory);
+        assert_eq!(limiter.try_enter(&me).unwrap_err(), CapacityError::Memory);
         memory.give_back(1 << 20);
         assert!(limiter.try_enter(&me).is_ok());
     }

@@ -28,29 +28,31 @@ impl Default for ListenerLimits {
 
 /// Why a channel is not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TooMany {
+pub(crate) enum ChannelLimitError {
     /// This many channels are open, and none of them belongs to a principal with more of them than the caller.
     All(usize),
     /// The principal has this many open channels.
     Own(usize),
 }
 
-impl TooMany {
+impl ChannelLimitError {
     /// The limit's name in metrics.
     pub(crate) fn limit(self) -> &'static str {
         match self {
-            TooMany::All(_) => "max_listeners",
-            TooMany::Own(_) => "max_listeners_per_owner",
+            ChannelLimitError::All(_) => "max_listeners",
+            ChannelLimitError::Own(_) => "max_listeners_per_owner",
         }
     }
 }
 
-impl fmt::Display for TooMany {
+impl fmt::Display for ChannelLimitError {
     /// Writes the limit that is reached, its value and its flag.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TooMany::All(limit) => write!(out, "{limit} subscriptions are open (--http-max-listeners)"),
-            TooMany::Own(limit) => {
+            ChannelLimitError::All(limit) => {
+                write!(out, "{limit} subscriptions are open (--http-max-listeners)")
+            }
+            ChannelLimitError::Own(limit) => {
                 write!(out, "{limit} subscriptions of this caller are open (--http-max-listeners-per-owner)")
             }
         }
@@ -127,14 +129,17 @@ impl Listeners {
     ///
     /// # Errors
     /// The limit that is reached.
-    pub(crate) fn try_open(self: &Arc<Self>, principal: &Principal) -> Result<ChannelSlot, TooMany> {
+    pub(crate) fn try_open(
+        self: &Arc<Self>,
+        principal: &Principal,
+    ) -> Result<ChannelSlot, ChannelLimitError> {
         let mut open = self.open();
         let own = open.of(principal);
         if own >= self.limits.per_owner {
-            return Err(TooMany::Own(self.limits.per_owner));
+            return Err(ChannelLimitError::Own(self.limits.per_owner));
         }
         if open.channels.len() >= self.limits.all && !open.make_room(own) {
-            return Err(TooMany::All(self.limits.all));
+            return Err(ChannelLimitError::All(self.limits.all));
         }
         let number = open.next;
         open.next += 1;
@@ -184,7 +189,7 @@ mod tests {
         let listeners = Listeners::new(ListenerLimits { all: 8, per_owner: 2 });
         let (greedy, other) = (Principal::named("greedy"), Principal::named("other"));
         let held = [0, 1].map(|_| listeners.try_open(&greedy).unwrap());
-        assert_eq!(listeners.try_open(&greedy).unwrap_err(), TooMany::Own(2));
+        assert_eq!(listeners.try_open(&greedy).unwrap_err(), ChannelLimitError::Own(2));
         let _other = listeners.try_open(&other).unwrap();
         drop(held);
         assert_eq!(listeners.count(), 1);
@@ -203,8 +208,8 @@ mod tests {
         assert_eq!(ended, [true, true, false, false, false]);
         assert!(come.iter_mut().all(|place| place.now_or_never().is_none()));
         // Taking from a principal that has hardly more would go back and forth.
-        assert_eq!(listeners.try_open(&new).unwrap_err(), TooMany::All(6));
-        assert_eq!(listeners.try_open(&greedy).unwrap_err(), TooMany::All(6));
+        assert_eq!(listeners.try_open(&new).unwrap_err(), ChannelLimitError::All(6));
+        assert_eq!(listeners.try_open(&greedy).unwrap_err(), ChannelLimitError::All(6));
         drop(held);
         assert_eq!(listeners.count(), 3, "one that was ended gives nothing back twice");
     }

@@ -16,7 +16,7 @@ pub(crate) const MOST_LISTENED: usize = 64;
 
 /// Why a task cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoTask {
+pub enum TaskError {
     /// That principal has no task of that id.
     Unknown,
     /// The store is unavailable.
@@ -27,7 +27,7 @@ pub enum NoTask {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskAnswerError {
     /// There is no such task.
-    Task(NoTask),
+    Task(TaskError),
     /// The value of this key is not an elicitation result.
     Response(String),
 }
@@ -48,7 +48,7 @@ pub type TaskNews = (Vec<String>, BoxStream<'static, Task>);
 /// The owner of tasks.
 pub trait TaskDesk: Send + Sync {
     /// The current state of the task of that id.
-    fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, NoTask>>;
+    fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, TaskError>>;
 
     /// Takes answers to the questions of a task. `responses` is the text of a JSON object; keys that are not open are
     /// ignored.
@@ -60,21 +60,21 @@ pub trait TaskDesk: Send + Sync {
     ) -> BoxFuture<'static, Result<(), TaskAnswerError>>;
 
     /// Cancels a task. One that has ended stays as it is.
-    fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), NoTask>>;
+    fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), TaskError>>;
 
     /// Subscribes to these tasks. The stream begins with the current state of each; dropping it ends the
     /// subscription.
     fn listen(&self, asking: TaskClient, ids: Vec<String>) -> BoxFuture<'static, TaskNews>;
 }
 
-impl NoTask {
+impl TaskError {
     /// The error for the client.
     pub(crate) fn error(self) -> RpcError {
         match self {
-            NoTask::Unknown => {
+            TaskError::Unknown => {
                 RpcError::new(RpcError::INVALID_PARAMS, "Failed to retrieve task: Task not found")
             }
-            NoTask::Unavailable => RpcError::new(
+            TaskError::Unavailable => RpcError::new(
                 RpcError::REFUSED,
                 "the state store is unavailable; the task is not lost: retry in a second",
             ),

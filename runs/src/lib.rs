@@ -49,7 +49,7 @@ use ptc_host::state::{Key, Kind, MemoryState, Owner as StoreOwner, StateStore};
 use tokio::sync::broadcast;
 
 use self::held::Held;
-use ptc_protocol::concurrency_limiter::{ConcurrencyLimiter, Full, Permit};
+use ptc_protocol::concurrency_limiter::{CapacityError, ConcurrencyLimiter, Permit};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings;
@@ -169,7 +169,7 @@ impl Runs {
     ///
     /// # Errors
     /// The limit that is reached.
-    pub fn enter(&self, principal: &Principal) -> Result<Permit, Full> {
+    pub fn enter(&self, principal: &Principal) -> Result<Permit, CapacityError> {
         self.limiter.try_enter(principal)
     }
 

@@ -3,7 +3,7 @@
 use crate::support::snapshotting::{LIMITS, compiled, drive, programs, read, read_fresh, start, written};
 use crate::support::suspending::{ASKING, Order};
 use ptc_vm::Step;
-use ptc_vm::machine::{Damage, Payload, Reply};
+use ptc_vm::machine::{Payload, Reply, RestoreError};
 
 /// What a machine may hold above its memory limit: the value that passed it.
 const SLACK: u64 = 1 << 20;
@@ -16,7 +16,7 @@ fn run_anything(bytes: &[u8], what: &dyn std::fmt::Debug) {
             let text = damage.to_string();
             let is_told = text.starts_with("invalid snapshot: ")
                 || text == "this program was started by another build of ptc; run it again"
-                || matches!(damage, Damage::Refused(_));
+                || matches!(damage, RestoreError::Refused(_));
             assert!(is_told, "{what:?}: {text}");
             return;
         }

@@ -8,8 +8,8 @@ use crate::support::suspending::{ASKING, Order};
 use ptc_vm::builtins::library;
 use ptc_vm::graph::Bounds;
 use ptc_vm::machine::{
-    Binding, Damage, Limits, Namespace, Payload, PendingCall, Reply, RestoreSetup, Setup, SnapshotError,
-    SnapshotSetup,
+    Binding, Limits, Namespace, Payload, PendingCall, Reply, RestoreError, RestoreSetup, Setup,
+    SnapshotError, SnapshotSetup,
 };
 use ptc_vm::meter::Reservation;
 use ptc_vm::{Machine, Step, Value, print};
@@ -257,7 +257,7 @@ fn the_text_may_come_with_the_request() {
     let without = Machine::restore(&snapshot.bytes, lent(&mut compile_here)).err();
     assert_eq!(without.map(|damage| damage.to_string()).as_deref(), Some("invalid snapshot: program"));
     let other = RestoreSetup { request_program: Some("(f 2)"), ..lent(&mut compile_here) };
-    assert!(matches!(Machine::restore(&snapshot.bytes, other).err(), Some(Damage::OtherBuild)));
+    assert!(matches!(Machine::restore(&snapshot.bytes, other).err(), Some(RestoreError::OtherBuild)));
 }
 
 /// The context and what a session holds are granted: they count for the host, and not for the program, on either side.

@@ -14,7 +14,7 @@ use ptc_base::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
 use ptc_base::time::Instant;
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, WireReader};
-use ptc_vm::machine::{Damage, Limits as VmLimits, PendingCall, RestoreSetup};
+use ptc_vm::machine::{Limits as VmLimits, PendingCall, RestoreError, RestoreSetup};
 use ptc_vm::meter::Reservation;
 use ptc_vm::{Error, Machine};
 use std::rc::Rc;
@@ -47,12 +47,12 @@ impl From<ResumeFault> for NotReturned {
     }
 }
 
-impl From<Damage> for NotReturned {
-    fn from(damage: Damage) -> NotReturned {
+impl From<RestoreError> for NotReturned {
+    fn from(damage: RestoreError) -> NotReturned {
         match damage {
-            Damage::OtherBuild => ResumeFault::OtherBuild.into(),
-            Damage::Invalid(part) => ResumeFault::Invalid(part).into(),
-            Damage::Refused(error) => error.into(),
+            RestoreError::OtherBuild => ResumeFault::OtherBuild.into(),
+            RestoreError::Invalid(part) => ResumeFault::Invalid(part).into(),
+            RestoreError::Refused(error) => error.into(),
         }
     }
 }

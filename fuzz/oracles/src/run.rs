@@ -6,8 +6,8 @@ use ptc_compiler::{CompileError, CompileOptions};
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, EncodeError, write_code};
 use ptc_vm::machine::{
-    BlockMember, ContentBlock, Damage, HostRequest, Limits, Payload, PendingCall, Reply, RestoreSetup, Setup,
-    SnapshotError, SnapshotSetup,
+    BlockMember, ContentBlock, HostRequest, Limits, Payload, PendingCall, Reply, RestoreError, RestoreSetup,
+    Setup, SnapshotError, SnapshotSetup,
 };
 use ptc_vm::meter::{Allowance, pending_work};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
@@ -294,7 +294,7 @@ pub fn written(machine: &Machine) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// They are none.
-pub fn restored(bytes: &[u8], limits: Limits) -> Result<Machine, Damage> {
+pub fn restored(bytes: &[u8], limits: Limits) -> Result<Machine, RestoreError> {
     let mut texts = 0_usize;
     let setup = RestoreSetup {
         library: library(),

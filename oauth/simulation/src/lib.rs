@@ -12,7 +12,7 @@ mod provider;
 use std::time::Duration;
 
 use provider::Provider;
-use ptc_oauth::grants::TokenFault;
+use ptc_oauth::grants::GrantError;
 use ptc_oauth::scopes::Scopes;
 use ptc_oauth::timestamp::Timestamp;
 use ptc_oauth::tokens::{
@@ -266,7 +266,7 @@ impl World<'_> {
                 let lost = self.choices.one_in(32) && !self.provider.away;
                 let answer = if lost {
                     self.report.lost |= answer.is_ok();
-                    Err(TokenFault::Unavailable { reason: "broken off".to_owned(), retry_after: None })
+                    Err(GrantError::Unavailable { reason: "broken off".to_owned(), retry_after: None })
                 } else {
                     answer
                 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ptc_oauth::error_code::ErrorCode;
-use ptc_oauth::grants::{TokenAnswer, TokenFault};
+use ptc_oauth::grants::{GrantError, TokenAnswer};
 use ptc_oauth::secret::Secret;
 use ptc_oauth::timestamp::Timestamp;
 use ptc_oauth::tokens::{Renewal, TokenRecord};
@@ -90,11 +90,11 @@ impl Provider {
         record: Option<&TokenRecord>,
         renewal: Renewal,
         now: Timestamp,
-    ) -> Result<TokenAnswer, TokenFault> {
+    ) -> Result<TokenAnswer, GrantError> {
         if self.away {
-            return Err(TokenFault::Unavailable { reason: "http 503".to_owned(), retry_after: None });
+            return Err(GrantError::Unavailable { reason: "http 503".to_owned(), retry_after: None });
         }
-        let refused = |code| Err(TokenFault::Refused { code: ErrorCode::new(code), description: None });
+        let refused = |code| Err(GrantError::Refused { code: ErrorCode::new(code), description: None });
         if !self.knows_client {
             return refused("invalid_client");
         }

@@ -36,7 +36,7 @@ pub struct TokenAnswer {
 
 /// Why there are no tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenFault {
+pub enum GrantError {
     /// The server said no. It will say so again.
     Refused {
         /// Its code.
@@ -62,16 +62,16 @@ pub enum TokenFault {
     },
 }
 
-impl From<TokenFault> for Failure {
-    fn from(fault: TokenFault) -> Self {
+impl From<GrantError> for Failure {
+    fn from(fault: GrantError) -> Self {
         match fault {
-            TokenFault::Refused { code, description } => Self::Refused { code, description },
-            TokenFault::Unavailable { reason, .. } => {
+            GrantError::Refused { code, description } => Self::Refused { code, description },
+            GrantError::Unavailable { reason, .. } => {
                 Self::EndpointUnavailable { endpoint: ENDPOINT, reason }
             }
-            TokenFault::Redirected => Self::Redirected { endpoint: ENDPOINT },
-            TokenFault::Bad(reason) => Self::BadTokenAnswer { reason },
-            TokenFault::AddressRefused { url } => Self::AddressRefused { url },
+            GrantError::Redirected => Self::Redirected { endpoint: ENDPOINT },
+            GrantError::Bad(reason) => Self::BadTokenAnswer { reason },
+            GrantError::AddressRefused { url } => Self::AddressRefused { url },
         }
     }
 }
@@ -80,21 +80,21 @@ impl From<TokenFault> for Failure {
 ///
 /// # Errors
 /// Why there are no tokens.
-pub fn read(answer: &RequestOutcome) -> Result<TokenAnswer, TokenFault> {
+pub fn read(answer: &RequestOutcome) -> Result<TokenAnswer, GrantError> {
     let response = successful(answer)?;
-    let document = document(response).ok_or(TokenFault::Bad("no JSON object"))?;
+    let document = document(response).ok_or(GrantError::Bad("no JSON object"))?;
     let access_token = json::token(&document, "access_token")
-        .map_err(|_| TokenFault::Bad("an access_token over 16 KiB, of the authorization server's making"))?
-        .ok_or(TokenFault::Bad("no access_token"))?;
+        .map_err(|_| GrantError::Bad("an access_token over 16 KiB, of the authorization server's making"))?
+        .ok_or(GrantError::Bad("no access_token"))?;
     let refresh_token = json::token(&document, "refresh_token")
-        .map_err(|_| TokenFault::Bad("a refresh_token over 16 KiB, of the authorization server's making"))?;
+        .map_err(|_| GrantError::Bad("a refresh_token over 16 KiB, of the authorization server's making"))?;
     // What cannot stand in a header cannot be used, and might add one.
     if !access_token.bytes().all(|b| matches!(b, 0x21..=0x7e)) {
-        return Err(TokenFault::Bad("an access_token of other characters than tokens have"));
+        return Err(GrantError::Bad("an access_token of other characters than tokens have"));
     }
-    let token_type = json::text(&document, "token_type").ok_or(TokenFault::Bad("no token_type"))?;
+    let token_type = json::text(&document, "token_type").ok_or(GrantError::Bad("no token_type"))?;
     if !token_type.eq_ignore_ascii_case("bearer") {
-        return Err(TokenFault::Bad("a token_type other than Bearer"));
+        return Err(GrantError::Bad("a token_type other than Bearer"));
     }
     // No token lives for no time at all: servers that do not know the end say 0.
     let life = json::seconds(&document, "expires_in").filter(|life| (1..=LONGEST_LIFE).contains(life));
@@ -116,14 +116,14 @@ fn document(response: &Response) -> Option<Map<String, Value>> {
 }
 
 /// The response, if it is a success: a status of 200 with nothing but an error is none (GitHub).
-pub(super) fn successful(answer: &RequestOutcome) -> Result<&Response, TokenFault> {
+pub(super) fn successful(answer: &RequestOutcome) -> Result<&Response, GrantError> {
     let response = match &answer.result {
         Ok(response) => response,
         Err(TransportError::AddressRefused { url }) => {
-            return Err(TokenFault::AddressRefused { url: url.clone() });
+            return Err(GrantError::AddressRefused { url: url.clone() });
         }
         Err(trouble) => {
-            return Err(TokenFault::Unavailable { reason: trouble.to_string(), retry_after: None });
+            return Err(GrantError::Unavailable { reason: trouble.to_string(), retry_after: None });
         }
     };
     match response.status {
@@ -131,7 +131,7 @@ pub(super) fn successful(answer: &RequestOutcome) -> Result<&Response, TokenFaul
             Some((code, description)) => Err(unless_for_now(code, description, response, answer.at)),
             None => Ok(response),
         },
-        300..=399 => Err(TokenFault::Redirected),
+        300..=399 => Err(GrantError::Redirected),
         400..=499 => Err(match refusal(response) {
             Some((code, description)) => unless_for_now(code, description, response, answer.at),
             // A proxy's page, and not the server's word.
@@ -160,17 +160,17 @@ fn unless_for_now(
     description: Option<String>,
     response: &Response,
     at: Timestamp,
-) -> TokenFault {
+) -> GrantError {
     let is_for_now = matches!(response.status, 408 | 425 | 429)
         || matches!(code.as_str(), "temporarily_unavailable" | "server_error");
     match is_for_now {
         true => unavailable(response, at, format!("http {}", response.status)),
-        false => TokenFault::Refused { code, description },
+        false => GrantError::Refused { code, description },
     }
 }
 
-fn unavailable(response: &Response, at: Timestamp, reason: String) -> TokenFault {
-    TokenFault::Unavailable { reason, retry_after: retry_after(response, at) }
+fn unavailable(response: &Response, at: Timestamp, reason: String) -> GrantError {
+    GrantError::Unavailable { reason, retry_after: retry_after(response, at) }
 }
 
 /// `Retry-After`: seconds or a date.
@@ -190,7 +190,7 @@ mod tests {
 
     const AT: Timestamp = Timestamp::from_seconds(784_111_777);
 
-    fn of(status: u16, body: &str) -> Result<TokenAnswer, TokenFault> {
+    fn of(status: u16, body: &str) -> Result<TokenAnswer, GrantError> {
         read(&RequestOutcome { at: AT, result: Ok(Response::new(status, Vec::new(), body)) })
     }
 
@@ -233,7 +233,7 @@ mod tests {
             ),
         ];
         for (body, reason) in rows {
-            assert_eq!(of(200, body), Err(TokenFault::Bad(reason)), "{body}");
+            assert_eq!(of(200, body), Err(GrantError::Bad(reason)), "{body}");
         }
     }
 
@@ -248,14 +248,14 @@ mod tests {
             [(1, 0, "an access_token over 16 KiB"), (0, 1, "a refresh_token over 16 KiB")]
         {
             let answer = of(200, &body(MAX_TOKEN_BYTES + access, MAX_TOKEN_BYTES + refresh));
-            let Err(TokenFault::Bad(reason)) = answer else { panic!("{which}") };
+            let Err(GrantError::Bad(reason)) = answer else { panic!("{which}") };
             assert!(reason.starts_with(which) && reason.contains("authorization server"), "{reason}");
         }
     }
 
     #[test]
     fn refusals_are_told_from_troubles() {
-        let refused = |code: &str| Err(TokenFault::Refused { code: ErrorCode::new(code), description: None });
+        let refused = |code: &str| Err(GrantError::Refused { code: ErrorCode::new(code), description: None });
         assert_eq!(of(400, r#"{"error":"invalid_grant"}"#), refused("invalid_grant"));
         assert_eq!(of(401, r#"{"error":"invalid_client"}"#), refused("invalid_client"));
         // GitHub says so with a status of 200, and has codes of its own.
@@ -264,9 +264,9 @@ mod tests {
         }
         let both = r#"{"access_token":"t","token_type":"bearer","error":"none"}"#;
         assert!(of(200, both).is_ok() && of(201, both).is_ok());
-        assert_eq!(of(302, ""), Err(TokenFault::Redirected));
+        assert_eq!(of(302, ""), Err(GrantError::Redirected));
         let unavailable =
-            |reason: &str| Err(TokenFault::Unavailable { reason: reason.to_owned(), retry_after: None });
+            |reason: &str| Err(GrantError::Unavailable { reason: reason.to_owned(), retry_after: None });
         // A page of a proxy is nobody's word, whatever its status; nor is a status of 500 with any text.
         for body in ["", "<html>bad</html>", "{}", r#"{"error":{"code":1}}"#, r#"{"error":""}"#, "not here"] {
             for status in [400, 401, 403, 404, 408, 429, 500, 502, 503] {
@@ -292,21 +292,21 @@ mod tests {
         assert_eq!((found.access_token, found.refresh_token), (Secret::new("a+b"), Some(Secret::new("r"))));
         assert_eq!(found.expires_at, Some(AT + Duration::from_secs(60)));
         assert_eq!(found.scope, Some(Scopes::of_text("read write")));
-        assert_eq!(of("text/plain", tokens), Err(TokenFault::Bad("no JSON object")));
+        assert_eq!(of("text/plain", tokens), Err(GrantError::Bad("no JSON object")));
         let form = "application/x-www-form-urlencoded";
         assert!(of(form, r#"{"access_token":"t","token_type":"bearer"}"#).is_ok(), "what it is counts");
-        assert_eq!(of(form, "access_token=a&access_token=b"), Err(TokenFault::Bad("no JSON object")));
+        assert_eq!(of(form, "access_token=a&access_token=b"), Err(GrantError::Bad("no JSON object")));
         let description = Some("The code is incorrect".to_owned());
         assert_eq!(
             of(form, "error=bad_verification_code&error_description=The+code+is+incorrect"),
-            Err(TokenFault::Refused { code: ErrorCode::new("bad_verification_code"), description })
+            Err(GrantError::Refused { code: ErrorCode::new("bad_verification_code"), description })
         );
     }
 
     #[test]
     fn a_description_is_cut() {
         let body = format!(r#"{{"error":"invalid_grant","error_description":"{}"}}"#, "é".repeat(300));
-        let Err(TokenFault::Refused { description, .. }) = of(400, &body) else { panic!("refused") };
+        let Err(GrantError::Refused { description, .. }) = of(400, &body) else { panic!("refused") };
         assert_eq!(description.unwrap().chars().count(), 200);
     }
 
@@ -315,7 +315,7 @@ mod tests {
         let asked = |value: &str| {
             let headers = vec![("Retry-After".to_owned(), value.to_owned())];
             match read(&RequestOutcome { at: AT, result: Ok(Response::new(503, headers, "")) }) {
-                Err(TokenFault::Unavailable { retry_after, .. }) => retry_after.map(|pause| pause.as_secs()),
+                Err(GrantError::Unavailable { retry_after, .. }) => retry_after.map(|pause| pause.as_secs()),
                 other => panic!("{other:?}"),
             }
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::answer::{TokenAnswer, TokenFault, read, successful};
+use super::answer::{GrantError, TokenAnswer, read, successful};
 use super::request::GrantContext;
 use crate::failure::Failure;
 use crate::form::FormBody;
@@ -63,10 +63,10 @@ impl DeviceAuthorization {
     /// Why there is no code.
     pub fn read(answer: &RequestOutcome) -> Result<Self, Failure> {
         let response = successful(answer).map_err(|fault| match fault {
-            TokenFault::Unavailable { reason, .. } => {
+            GrantError::Unavailable { reason, .. } => {
                 Failure::EndpointUnavailable { endpoint: ENDPOINT, reason }
             }
-            TokenFault::Redirected => Failure::Redirected { endpoint: ENDPOINT },
+            GrantError::Redirected => Failure::Redirected { endpoint: ENDPOINT },
             fault => fault.into(),
         })?;
         let bad = |reason| Failure::BadTokenAnswer { reason };
@@ -152,12 +152,12 @@ impl Polling {
     pub fn receive(&mut self, answer: &RequestOutcome) -> Poll {
         match read(answer) {
             Ok(tokens) => return Poll::Done(Ok(tokens)),
-            Err(TokenFault::Refused { code, .. }) if code.as_str() == "authorization_pending" => {}
-            Err(TokenFault::Refused { code, .. }) if code.as_str() == "slow_down" => {
+            Err(GrantError::Refused { code, .. }) if code.as_str() == "authorization_pending" => {}
+            Err(GrantError::Refused { code, .. }) if code.as_str() == "slow_down" => {
                 self.interval = (self.interval + SLOWER).min(LONGEST_INTERVAL);
             }
             // A person is on their way: trouble of the network is waited out, twice as long each time (RFC 8628 3.5).
-            Err(TokenFault::Unavailable { retry_after, .. }) => {
+            Err(GrantError::Unavailable { retry_after, .. }) => {
                 self.interval =
                     (self.interval * 2).max(retry_after.unwrap_or_default()).min(LONGEST_INTERVAL);
             }

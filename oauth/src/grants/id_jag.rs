@@ -1,7 +1,7 @@
 //! Enterprise-managed authorization: the identity provider of a company gives a grant for the authorization server of the
 //! resource (SEP-990, `auth.md` 9).
 
-use super::answer::{TokenAnswer, TokenFault, read, successful};
+use super::answer::{GrantError, TokenAnswer, read, successful};
 use super::request::GrantContext;
 use crate::form::FormBody;
 use crate::json;
@@ -81,9 +81,9 @@ impl<'a> IdJag<'a> {
 
 impl Flow for IdJagFlow<'_> {
     type Output = TokenAnswer;
-    type Error = TokenFault;
+    type Error = GrantError;
 
-    fn start(&mut self) -> Next<TokenAnswer, TokenFault> {
+    fn start(&mut self) -> Next<TokenAnswer, GrantError> {
         let grant = &self.grant;
         let form = FormBody::of("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange")
             .with("requested_token_type", ID_JAG)
@@ -95,7 +95,7 @@ impl Flow for IdJagFlow<'_> {
         Next::Send(grant.provider.authenticated(form))
     }
 
-    fn receive(&mut self, answer: RequestOutcome) -> Next<TokenAnswer, TokenFault> {
+    fn receive(&mut self, answer: RequestOutcome) -> Next<TokenAnswer, GrantError> {
         if std::mem::replace(&mut self.exchanged, true) {
             return Next::Done(read(&answer));
         }
@@ -107,14 +107,14 @@ impl Flow for IdJagFlow<'_> {
 }
 
 /// The grant that the identity provider gave.
-fn exchanged(answer: &RequestOutcome) -> Result<Secret, TokenFault> {
+fn exchanged(answer: &RequestOutcome) -> Result<Secret, GrantError> {
     let response = successful(answer)?;
-    let document = json::object(response.body.expose()).ok_or(TokenFault::Bad("no JSON object"))?;
+    let document = json::object(response.body.expose()).ok_or(GrantError::Bad("no JSON object"))?;
     if json::text(&document, "issued_token_type") != Some(ID_JAG) {
-        return Err(TokenFault::Bad("an issued_token_type other than id-jag"));
+        return Err(GrantError::Bad("an issued_token_type other than id-jag"));
     }
     if !json::text(&document, "token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("n_a")) {
-        return Err(TokenFault::Bad("a token_type other than N_A"));
+        return Err(GrantError::Bad("a token_type other than N_A"));
     }
-    json::text(&document, "access_token").map(Secret::new).ok_or(TokenFault::Bad("no access_token"))
+    json::text(&document, "access_token").map(Secret::new).ok_or(GrantError::Bad("no access_token"))
 }

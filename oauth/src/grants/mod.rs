@@ -8,7 +8,7 @@ mod device;
 mod id_jag;
 mod request;
 
-pub use answer::{TokenAnswer, TokenFault, read};
+pub use answer::{GrantError, TokenAnswer, read};
 pub use device::{DeviceAuthorization, Poll, Polling};
 pub use id_jag::{IdJag, IdJagFlow, Subject, SubjectTokenType};
 pub use request::{GrantContext, TokenKind};

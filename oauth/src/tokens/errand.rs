@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::record::{LastError, TokenRecord};
 use crate::error_code::ErrorCode;
-use crate::grants::{TokenAnswer, TokenFault};
+use crate::grants::{GrantError, TokenAnswer};
 use crate::scopes::Scopes;
 use crate::timestamp::Timestamp;
 
@@ -169,7 +169,7 @@ impl Errand {
     }
 
     /// Takes the answer to the request for tokens.
-    pub fn answered(&mut self, now: Timestamp, answer: Result<TokenAnswer, TokenFault>) -> &ErrandStep {
+    pub fn answered(&mut self, now: Timestamp, answer: Result<TokenAnswer, GrantError>) -> &ErrandStep {
         if self.stage != ErrandStage::Asking {
             return &self.due;
         }
@@ -182,15 +182,15 @@ impl Errand {
                 };
                 self.write(record, true);
             }
-            Err(TokenFault::Refused { code, .. }) if code.ends_sign_in() => {
+            Err(GrantError::Refused { code, .. }) if code.ends_sign_in() => {
                 self.go(ErrandStage::Rereading(code), ErrandStep::Read);
             }
             // Nothing that ends a sign-in: it is tried again later.
-            Err(TokenFault::Refused { code, .. }) => {
+            Err(GrantError::Refused { code, .. }) => {
                 let reason = format!("the authorization server answered: {}", code.registered());
                 self.unavailable(reason, None);
             }
-            Err(TokenFault::Unavailable { reason, retry_after }) => self.unavailable(reason, retry_after),
+            Err(GrantError::Unavailable { reason, retry_after }) => self.unavailable(reason, retry_after),
             Err(fault) => self.unavailable(crate::failure::Failure::from(fault).to_string(), None),
         }
         &self.due

@@ -9,7 +9,7 @@ use ptc_oauth::client_key::{ClientKey, KeyError};
 use ptc_oauth::error_code::ErrorCode;
 use ptc_oauth::failure::Failure;
 use ptc_oauth::grants::{
-    DeviceAuthorization, GrantContext, IdJag, Poll, Subject, SubjectTokenType, TokenFault, TokenKind, read,
+    DeviceAuthorization, GrantContext, GrantError, IdJag, Poll, Subject, SubjectTokenType, TokenKind, read,
 };
 use ptc_oauth::message::{Flow, Next, OAuthRequest, Purpose, RequestOutcome, Response, TransportError};
 use ptc_oauth::metadata::ServerMetadata;
@@ -832,11 +832,11 @@ fn an_identity_provider_gives_a_grant_for_another_server() {
             fault
         };
         let bearer = json!({"access_token": "jag", "issued_token_type": kind, "token_type": "Bearer"});
-        assert_eq!(refused(answer(200, &bearer)), TokenFault::Bad("a token_type other than N_A"));
+        assert_eq!(refused(answer(200, &bearer)), GrantError::Bad("a token_type other than N_A"));
         let access = json!({"access_token": "jag", "issued_token_type": "urn:ietf:params:oauth:token-type:access_token", "token_type": "N_A"});
-        assert_eq!(refused(answer(200, &access)), TokenFault::Bad("an issued_token_type other than id-jag"));
+        assert_eq!(refused(answer(200, &access)), GrantError::Bad("an issued_token_type other than id-jag"));
         let denied = refused(answer(400, &json!({"error": "access_denied"})));
-        assert_eq!(denied, TokenFault::Refused { code: ErrorCode::new("access_denied"), description: None });
+        assert_eq!(denied, GrantError::Refused { code: ErrorCode::new("access_denied"), description: None });
     });
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use ptc_oauth::error_code::ErrorCode;
-use ptc_oauth::grants::{TokenAnswer, TokenFault};
+use ptc_oauth::grants::{GrantError, TokenAnswer};
 use ptc_oauth::scopes::Scopes;
 use ptc_oauth::secret::Secret;
 use ptc_oauth::timestamp::Timestamp;
@@ -29,12 +29,12 @@ fn answer(name: &str, refresh: Option<&str>, now: Timestamp) -> TokenAnswer {
     }
 }
 
-fn refused(code: &str) -> TokenFault {
-    TokenFault::Refused { code: ErrorCode::new(code), description: None }
+fn refused(code: &str) -> GrantError {
+    GrantError::Refused { code: ErrorCode::new(code), description: None }
 }
 
-fn away(retry_after: Option<u64>) -> TokenFault {
-    TokenFault::Unavailable {
+fn away(retry_after: Option<u64>) -> GrantError {
+    GrantError::Unavailable {
         reason: "http 503".to_owned(),
         retry_after: retry_after.map(Duration::from_secs),
     }

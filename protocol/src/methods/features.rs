@@ -205,7 +205,7 @@ pub(super) fn admit(
     let (ticket, cancelled) = match from.connection.enter(id) {
         Ok(entered) => entered,
         Err(AdmissionError::Full(limit)) => {
-            let full = crate::concurrency_limiter::Full::SessionCalls(limit);
+            let full = crate::concurrency_limiter::CapacityError::SessionCalls(limit);
             return busy(full.limit(), full.to_string());
         }
         Err(AdmissionError::Duplicate) => return HandlerOutcome::error(id, &RpcError::duplicate_id(id)),

@@ -19,7 +19,7 @@ use crate::handler_outcome::{Disposition, HandlerOutcome};
 use crate::reply::{self, Answers};
 use crate::results::tasks::{acknowledgement, detailed};
 use crate::service::{MessageContext, Service};
-use crate::tasks::{self, NoTask, TaskClient, TaskDesk};
+use crate::tasks::{self, TaskClient, TaskDesk, TaskError};
 use crate::tool::Task;
 
 /// Answers a request about a task; `None` if the method is another one, or tasks are not offered.
@@ -89,11 +89,11 @@ fn prepared(
         }
         "tasks/cancel" => {
             let cancel = desk.cancel(asking, task);
-            cancel.map(move |ended| answered(ended.map(|()| None).map_err(NoTask::error))).boxed()
+            cancel.map(move |ended| answered(ended.map(|()| None).map_err(TaskError::error))).boxed()
         }
         _ => {
             let get = desk.get(asking, task);
-            get.map(move |task| answered(task.map(Some).map_err(NoTask::error))).boxed()
+            get.map(move |task| answered(task.map(Some).map_err(TaskError::error))).boxed()
         }
     })
 }

@@ -22,7 +22,7 @@ use crate::answers;
 use crate::call::{Call, CallWork};
 use crate::client::KnownClient;
 use crate::client_requests::{ClientLine, Outgoing};
-use crate::concurrency_limiter::{Full, PermitLoan};
+use crate::concurrency_limiter::{CapacityError, PermitLoan};
 use crate::connection::AdmissionError;
 use crate::elicitation::Elicitation;
 use crate::handler_outcome::HandlerOutcome;
@@ -323,7 +323,8 @@ impl ToolCallRequest<'_> {
             Err(AdmissionError::Full(limit)) => {
                 // A pipe is one conversation with the whole process.
                 let is_session = self.from.connection.owner().http_session.is_some();
-                let full = if is_session { Full::SessionCalls(limit) } else { Full::Calls(limit) };
+                let full =
+                    if is_session { CapacityError::SessionCalls(limit) } else { CapacityError::Calls(limit) };
                 return self.busy(tool, full, span);
             }
             Err(AdmissionError::Duplicate) => {
@@ -364,7 +365,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// Answers a call that is not admitted.
-    fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> HandlerOutcome {
+    fn busy(&self, tool: &dyn Tool, full: CapacityError, span: Option<CallSpan>) -> HandlerOutcome {
         let client = self.from.connection.owner().principal.hash();
         match self.service.refusals.line(client) {
             Some(_) => {

@@ -23,7 +23,7 @@ pub use task::{Task, TaskState};
 
 use ptc_mcp::json::Raw;
 
-use crate::concurrency_limiter::Full;
+use crate::concurrency_limiter::CapacityError;
 use crate::principal::Owner;
 
 /// The result of [`Tool::prepare`].
@@ -33,7 +33,7 @@ pub enum Preparation {
     /// To be run under a permit. Dropping it releases all reservations.
     Gated(BoxFuture<'static, ToolReply>),
     /// Not admitted: the tool takes a permit of its own and found none.
-    Full(Full),
+    Full(CapacityError),
     /// To be run without a permit: it waits for other threads, but computes next to nothing; or it has one of its own.
     Free(BoxFuture<'static, ToolReply>),
     /// To be prepared once people have acted; until then it takes no permit.
@@ -94,7 +94,7 @@ pub trait Tool: Send + Sync {
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation;
 
     /// The answer to a call that is not admitted.
-    fn busy(&self, full: Full) -> ToolReply {
+    fn busy(&self, full: CapacityError) -> ToolReply {
         ToolReply::busy(full)
     }
 

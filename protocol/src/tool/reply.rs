@@ -10,7 +10,7 @@ use ptc_mcp::json::{Raw, string_len, write_string};
 
 use super::blocks;
 use super::task::Task;
-use crate::concurrency_limiter::Full;
+use crate::concurrency_limiter::CapacityError;
 use crate::report::CallReport;
 
 /// Characters of an unknown name that are echoed. (Names of tools have at most 128.)
@@ -184,7 +184,7 @@ impl ToolReply {
     }
 
     /// The refusal when all `limit` slots are taken.
-    pub fn busy(full: Full) -> Self {
+    pub fn busy(full: CapacityError) -> Self {
         Self::failure("busy", &busy_message(full), &busy_feedback(full))
     }
 
@@ -251,29 +251,35 @@ pub(crate) fn short_name(name: &str) -> Cow<'_, str> {
 }
 
 /// `message` of a `busy` result.
-pub fn busy_message(full: Full) -> String {
+pub fn busy_message(full: CapacityError) -> String {
     match full {
-        Full::Calls(limit) | Full::SessionCalls(limit) => {
+        CapacityError::Calls(limit) | CapacityError::SessionCalls(limit) => {
             format!("server busy: {limit} concurrent calls in flight")
         }
-        Full::OwnerCalls(limit) => format!("server busy: {limit} concurrent calls of this caller in flight"),
-        Full::Memory => "server busy: the memory budget is exhausted".to_owned(),
-        Full::OwnerMemory(_) => "server busy: the memory budget of this caller is exhausted".to_owned(),
+        CapacityError::OwnerCalls(limit) => {
+            format!("server busy: {limit} concurrent calls of this caller in flight")
+        }
+        CapacityError::Memory => "server busy: the memory budget is exhausted".to_owned(),
+        CapacityError::OwnerMemory(_) => {
+            "server busy: the memory budget of this caller is exhausted".to_owned()
+        }
     }
 }
 
 /// `feedback` of a `busy` result.
-pub fn busy_feedback(full: Full) -> String {
+pub fn busy_feedback(full: CapacityError) -> String {
     match full {
-        Full::Calls(limit) => slots(limit, "", "--max-concurrent-calls"),
-        Full::OwnerCalls(limit) => {
+        CapacityError::Calls(limit) => slots(limit, "", "--max-concurrent-calls"),
+        CapacityError::OwnerCalls(limit) => {
             slots(limit, " that one caller may have", "--max-concurrent-calls-per-owner")
         }
-        Full::SessionCalls(limit) => slots(limit, " of this session", "--http-max-in-flight-per-session"),
-        Full::Memory => "What runs already holds all the memory that the server may use \
+        CapacityError::SessionCalls(limit) => {
+            slots(limit, " of this session", "--http-max-in-flight-per-session")
+        }
+        CapacityError::Memory => "What runs already holds all the memory that the server may use \
                          (--max-total-memory-bytes). Wait a moment and retry the same tools/call."
             .to_owned(),
-        Full::OwnerMemory(limit) => format!(
+        CapacityError::OwnerMemory(limit) => format!(
             "Your programs and sessions hold all {limit} bytes that one caller may have (--max-total-memory-bytes-per-owner). \
              Close sessions that you no longer need, or wait until your programs end, and retry the same tools/call."
         ),
@@ -291,7 +297,7 @@ mod tests {
     #[test]
     fn the_length_is_that_of_what_is_written() {
         let mut plain = ToolReply::text(true, "a\"b\n\u{1}é");
-        for reply in [plain.clone(), ToolReply::busy(Full::Calls(3)), {
+        for reply in [plain.clone(), ToolReply::busy(CapacityError::Calls(3)), {
             plain.structured = Some("{\"a\":1}".into());
             plain
         }] {

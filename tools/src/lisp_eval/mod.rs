@@ -18,7 +18,7 @@ use super::descriptions::SharedCard;
 use super::long;
 use super::long::WhenWaiting;
 use super::shaping::{Shaper, shape, waiting};
-use ptc_protocol::concurrency_limiter::Full;
+use ptc_protocol::concurrency_limiter::CapacityError;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::report::{CallReport, CallUsage};
 use ptc_protocol::report::{ErrorReason, Payload};
@@ -210,7 +210,7 @@ impl Tool for LispEval {
         long::prepared(long_call, NAME, &context.owner.principal, &context.permit, shaper, waiting, work)
     }
 
-    fn busy(&self, full: Full) -> ToolReply {
+    fn busy(&self, full: CapacityError) -> ToolReply {
         let payload = Payload::refused(ErrorReason::Busy, busy_message(full), Some(busy_feedback(full)));
         refuse(&self.options, payload, None)
     }

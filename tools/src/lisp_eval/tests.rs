@@ -281,8 +281,8 @@ async fn everything_structured_satisfies_the_advertised_schema() {
             let replies = [
                 call(&tool, json!({"program": "1"})).await,
                 call(&tool, json!({})).await,
-                tool.busy(ptc_protocol::concurrency_limiter::Full::Calls(3)),
-                ToolReply::busy(ptc_protocol::concurrency_limiter::Full::Calls(3)),
+                tool.busy(ptc_protocol::concurrency_limiter::CapacityError::Calls(3)),
+                ToolReply::busy(ptc_protocol::concurrency_limiter::CapacityError::Calls(3)),
                 ToolReply::shutting_down(),
                 ToolReply::cancelled(),
             ];

@@ -22,7 +22,7 @@ use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, Profile};
-use ptc_protocol::tasks::{NoTask, TaskAnswerError, TaskClient, TaskDesk};
+use ptc_protocol::tasks::{TaskAnswerError, TaskClient, TaskDesk, TaskError};
 use ptc_protocol::tool::{
     CallContext, ClientReach, Instead, Preparation, ReplyText, Task, TaskState, Tool, ToolReply,
 };
@@ -149,7 +149,7 @@ impl Bench {
         }
     }
 
-    async fn seen(&self, principal: Principal, id: &str) -> Result<Task, NoTask> {
+    async fn seen(&self, principal: Principal, id: &str) -> Result<Task, TaskError> {
         self.desk.get(asking(principal), id.to_owned()).await
     }
 
@@ -269,10 +269,10 @@ async fn a_task_is_nobodys_but_its_callers() {
     let bench = bench(Profile::Structured, 4, None);
     let id = bench.task("1").await.id;
     let (other, name) = (Principal::named("other"), || id.to_string());
-    assert_eq!(bench.seen(other.clone(), &id).await.unwrap_err(), NoTask::Unknown);
-    assert_eq!(bench.desk.cancel(asking(other.clone()), name()).await, Err(NoTask::Unknown));
+    assert_eq!(bench.seen(other.clone(), &id).await.unwrap_err(), TaskError::Unknown);
+    assert_eq!(bench.desk.cancel(asking(other.clone()), name()).await, Err(TaskError::Unknown));
     let update = bench.desk.update(asking(other.clone()), name(), "{}".to_owned());
-    assert_eq!(update.await, Err(TaskAnswerError::Task(NoTask::Unknown)));
+    assert_eq!(update.await, Err(TaskAnswerError::Task(TaskError::Unknown)));
     let (own, _) = bench.desk.listen(asking(other), vec![name()]).await;
     assert!(own.is_empty(), "{own:?}");
     let (own, _) = bench.desk.listen(asking(Principal::process()), vec![name(), "run_x".to_owned()]).await;

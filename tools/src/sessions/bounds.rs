@@ -69,7 +69,7 @@ impl<T: Tool> Tool for Bounded<T> {
         within(self.shaper, self.tool.prepare(arguments, context))
     }
 
-    fn busy(&self, full: ptc_protocol::concurrency_limiter::Full) -> ToolReply {
+    fn busy(&self, full: ptc_protocol::concurrency_limiter::CapacityError) -> ToolReply {
         self.tool.busy(full)
     }
 

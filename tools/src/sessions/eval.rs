@@ -23,7 +23,7 @@ use crate::lisp_eval::{
 use crate::long::{self, WhenWaiting};
 use crate::schemas::WAIT_MS;
 use crate::shaping::{Shaper, guard, shape, waiting};
-use ptc_protocol::concurrency_limiter::Full;
+use ptc_protocol::concurrency_limiter::CapacityError;
 use ptc_protocol::report::CallUsage;
 use ptc_protocol::report::Ending;
 use ptc_protocol::report::SessionPart;
@@ -162,7 +162,7 @@ impl Tool for Eval {
         self.start(arguments, context).unwrap_or_else(refused)
     }
 
-    fn busy(&self, full: Full) -> ToolReply {
+    fn busy(&self, full: CapacityError) -> ToolReply {
         let payload = Payload::refused(ErrorReason::Busy, busy_message(full), Some(busy_feedback(full)));
         refuse(&self.options, payload, None)
     }

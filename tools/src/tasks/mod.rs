@@ -10,7 +10,7 @@ use ptc_host::questions::{AnsweredBy, Channel, Receipt};
 
 use super::asking::Asks;
 use super::lisp_eval::EvalOptions;
-use ptc_protocol::tasks::{NoTask, TaskAnswerError, TaskClient, TaskDesk, TaskNews};
+use ptc_protocol::tasks::{TaskAnswerError, TaskClient, TaskDesk, TaskError, TaskNews};
 use ptc_protocol::tool::Task;
 use ptc_runs::{NotSeen, Runs};
 
@@ -28,7 +28,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    async fn find(&self, asking: &TaskClient, id: &str) -> Result<Task, NoTask> {
+    async fn find(&self, asking: &TaskClient, id: &str) -> Result<Task, TaskError> {
         let run = self.runs.task(&asking.principal, id).await.map_err(no_task)?;
         let asks = self.asks.as_ref();
         Ok(run.into_task(|waiting| match asks {
@@ -38,15 +38,15 @@ impl Desk {
     }
 }
 
-fn no_task(why: NotSeen) -> NoTask {
+fn no_task(why: NotSeen) -> TaskError {
     match why {
-        NotSeen::NotFound => NoTask::Unknown,
-        NotSeen::Unavailable => NoTask::Unavailable,
+        NotSeen::NotFound => TaskError::Unknown,
+        NotSeen::Unavailable => TaskError::Unavailable,
     }
 }
 
 impl TaskDesk for Desk {
-    fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, NoTask>> {
+    fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, TaskError>> {
         let desk = self.clone();
         async move { desk.find(&asking, &id).await }.boxed()
     }
@@ -71,7 +71,7 @@ impl TaskDesk for Desk {
         .boxed()
     }
 
-    fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), NoTask>> {
+    fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), TaskError>> {
         let runs = self.runs.clone();
         async move { runs.cancel(&asking.principal, &id).await.map(drop).map_err(no_task) }.boxed()
     }

@@ -9,7 +9,7 @@ use ptc_host::time::{self, Instant, sleep_until};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::Desk;
-use ptc_protocol::tasks::{NoTask, TaskClient, TaskNews};
+use ptc_protocol::tasks::{TaskClient, TaskError, TaskNews};
 use ptc_protocol::tool::{Task, TaskState};
 
 /// The poll interval of a task whose changes this process does not see: another replica holds it, or it is in the
@@ -131,11 +131,11 @@ impl Watch {
     }
 
     /// Queues a task if it has changed. A task that has ended is no longer watched.
-    fn heed(&mut self, at: usize, found: Result<Task, NoTask>) {
+    fn heed(&mut self, at: usize, found: Result<Task, TaskError>) {
         let task = match found {
             Ok(task) => task,
-            Err(NoTask::Unavailable) => return,
-            Err(NoTask::Unknown) => {
+            Err(TaskError::Unavailable) => return,
+            Err(TaskError::Unknown) => {
                 self.watched.remove(at);
                 return;
             }

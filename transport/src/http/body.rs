@@ -36,12 +36,12 @@ pub(super) enum BodyError {
     /// The connection broke.
     Broken,
     /// The buffers would take too much memory.
-    NoRoom(NoRoom),
+    NoRoom(BodyCapacityError),
 }
 
 /// The limit on buffered bytes that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoRoom {
+pub(super) enum BodyCapacityError {
     /// The limit of one principal, in bytes.
     Own(usize),
     /// The limit of all principals together, in bytes.
@@ -50,19 +50,21 @@ pub(super) enum NoRoom {
     Memory,
 }
 
-impl fmt::Display for NoRoom {
+impl fmt::Display for BodyCapacityError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoRoom::Own(limit) => write!(
+            BodyCapacityError::Own(limit) => write!(
                 out,
                 "request bodies and unread answers of this caller may hold {limit} bytes \
                  (--http-max-buffered-bytes-per-owner)"
             ),
-            NoRoom::All(limit) => write!(
+            BodyCapacityError::All(limit) => write!(
                 out,
                 "request bodies and unread answers may hold {limit} bytes (--http-max-buffered-bytes)"
             ),
-            NoRoom::Memory => out.write_str("the memory budget is exhausted (--max-total-memory-bytes)"),
+            BodyCapacityError::Memory => {
+                out.write_str("the memory budget is exhausted (--max-total-memory-bytes)")
+            }
         }
     }
 }
@@ -148,16 +150,16 @@ impl BodyReservation {
     }
 
     /// Counts `count` more bytes, unless there is no room for them.
-    fn try_more(&mut self, count: usize) -> Result<(), NoRoom> {
+    fn try_more(&mut self, count: usize) -> Result<(), BodyCapacityError> {
         let BodyLimits { all, per_owner, .. } = self.bodies.limits;
         if self.own().is_some_and(|own| !own.try_take(count, per_owner)) {
-            return Err(NoRoom::Own(per_owner));
+            return Err(BodyCapacityError::Own(per_owner));
         }
         let refused = if !self.bodies.held.try_take(count, all) {
-            NoRoom::All(all)
+            BodyCapacityError::All(all)
         } else if !self.bodies.memory.try_take(count as u64) {
             self.bodies.held.give_back(count);
-            NoRoom::Memory
+            BodyCapacityError::Memory
         } else {
             self.count += count;
             self.taken += count as u64;

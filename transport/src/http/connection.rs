@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
-use super::connection_registry::{Activity, Over, Registration, Rest};
+use super::connection_registry::{Activity, CloseReason, Registration, Rest};
 use super::endpoint::Endpoint;
 use super::gated_future::GatedFuture;
 use super::in_progress::{Handle, InProgress, ReceivedRequest};
@@ -117,14 +117,14 @@ async fn answer<S>(
         let over = pin!(async {
             tokio::select! {
                 over = registration.activity.over() => over,
-                _ = closing.wait_for(|closing| *closing) => Over::Closing,
+                _ = closing.wait_for(|closing| *closing) => CloseReason::Closing,
             }
         });
         tokio::select! {
             biased;
             // A broken connection concerns only its client; its calls have been dropped with it.
             _ = connection.as_mut() => return,
-            over = GatedFuture::new(over) => if over != Over::Unwanted { break },
+            over = GatedFuture::new(over) => if over != CloseReason::Unwanted { break },
         }
         // Its place is needed. A request that has arrived but was not read yet must still be seen.
         tokio::task::yield_now().await;

@@ -92,7 +92,7 @@ const PHASES: usize = 3;
 
 /// Why a connection is to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum CloseReason {
     /// It has been idle for too long.
     Idle,
     /// Its place is needed.
@@ -196,7 +196,7 @@ impl Activity {
     }
 
     /// Completes when the connection is to be closed.
-    pub(super) async fn over(&self) -> Over {
+    pub(super) async fn over(&self) -> CloseReason {
         loop {
             let deadline = {
                 let state = self.lock();
@@ -205,11 +205,11 @@ impl Activity {
                 from + state.limit
             };
             if deadline <= time::now() {
-                return Over::Idle;
+                return CloseReason::Idle;
             }
             tokio::select! {
                 () = time::sleep_until(deadline) => {}
-                () = self.unwanted.notified() => return Over::Unwanted,
+                () = self.unwanted.notified() => return CloseReason::Unwanted,
             }
         }
     }
@@ -470,7 +470,7 @@ mod tests {
         ConnectionRegistry::new(ConnectionLimits { all, per_owner })
     }
 
-    fn over(registration: &Registration) -> Option<Over> {
+    fn over(registration: &Registration) -> Option<CloseReason> {
         registration.activity.over().now_or_never()
     }
 
@@ -493,7 +493,7 @@ mod tests {
         assert_eq!(over(&young), None);
         drop(young);
         let gone: Vec<_> = silent.iter().map(over).collect();
-        assert_eq!(gone[..32], [Some(Over::Unwanted); 32]);
+        assert_eq!(gone[..32], [Some(CloseReason::Unwanted); 32]);
         assert_eq!(gone[32..], [None; 8]);
         silent.clear();
         assert_eq!(registry.make_room(), 32);
@@ -524,7 +524,7 @@ mod tests {
         let fresh = of(Phase::Receiving);
         assert_eq!(registry.make_room(), 7);
         for (registration, _) in receiving.iter().chain(&listening) {
-            assert_eq!(over(registration), Some(Over::Unwanted));
+            assert_eq!(over(registration), Some(CloseReason::Unwanted));
         }
         for (registration, _) in working.iter().chain(&fresh) {
             assert_eq!(over(registration), None);
@@ -574,12 +574,12 @@ mod tests {
         let used: Vec<_> = (0..39).map(|_| registry.join(HERE, LONG)).collect();
         tokio::time::advance(SPARED).await;
         used.iter().for_each(|one| one.activity.request(LONG).belongs_to(&greedy, &registry).unwrap());
-        assert_eq!((registry.make_room(), over(&patient)), (1, Some(Over::Unwanted)));
+        assert_eq!((registry.make_room(), over(&patient)), (1, Some(CloseReason::Unwanted)));
         drop(used);
         let _ = patient.activity.rest();
         // If no holder is above its share, any waiting connection can be evicted.
         let _fresh: Vec<_> = (0..5).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
-        assert_eq!((registry.make_room(), over(&patient)), (1, Some(Over::Unwanted)));
+        assert_eq!((registry.make_room(), over(&patient)), (1, Some(CloseReason::Unwanted)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -589,7 +589,7 @@ mod tests {
         let (patient, _body) = held(&registry, &small, Phase::Receiving);
         tokio::time::advance(SLOW).await;
         let _fresh: Vec<_> = (0..39).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
-        assert_eq!((registry.make_room_at_once(), over(&patient)), (1, Some(Over::Unwanted)));
+        assert_eq!((registry.make_room_at_once(), over(&patient)), (1, Some(CloseReason::Unwanted)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -622,6 +622,6 @@ mod tests {
         tokio::time::advance(Duration::from_secs(59)).await;
         assert_eq!(registration.activity.over().now_or_never(), None);
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(registration.activity.over().await, Over::Idle);
+        assert_eq!(registration.activity.over().await, CloseReason::Idle);
     }
 }

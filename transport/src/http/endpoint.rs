@@ -18,7 +18,7 @@ use super::counts::Counts;
 use super::headers::Headers;
 use super::limiter::Limiter;
 use super::origin::OriginRule;
-use super::sessions::{NoSession, Session, Sessions};
+use super::sessions::{NewSessionError, Session, Sessions};
 use super::sign_in::SignInPage;
 use crate::readiness::Readiness;
 use crate::sharded_counter::ShardedCounter;
@@ -133,7 +133,7 @@ pub(super) enum SessionIdError {
     /// It names a session that is closed, unknown or of another principal.
     Unknown,
     /// It names a session that could be resumed here if there were room.
-    Refused(NoSession),
+    Refused(NewSessionError),
 }
 
 impl Endpoint {
@@ -175,9 +175,9 @@ impl Endpoint {
     }
 
     /// The status and sentence for a session that cannot begin. Counts the refusal.
-    pub(super) fn no_session(&self, refusal: NoSession) -> (StatusCode, RpcError) {
+    pub(super) fn no_session(&self, refusal: NewSessionError) -> (StatusCode, RpcError) {
         let (status, limit, text) = match refusal {
-            NoSession::OwnerLimit(limit) => (
+            NewSessionError::OwnerLimit(limit) => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "max_sessions_per_owner",
                 format!(
@@ -185,12 +185,12 @@ impl Endpoint {
                      (--http-max-sessions-per-owner)"
                 ),
             ),
-            NoSession::Saturated(limit) => (
+            NewSessionError::Saturated(limit) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "max_sessions",
                 format!("server saturated: all {limit} sessions are in use (--http-max-sessions)"),
             ),
-            NoSession::NoEntropy => (
+            NewSessionError::NoEntropy => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "max_sessions",
                 "server saturated: the system gives no random bytes".to_owned(),

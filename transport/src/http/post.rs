@@ -18,12 +18,12 @@ use ptc_mcp::revision::is_modern_header;
 
 use super::answer::{self, COME_BACK, HttpResponse, SESSION_ID};
 use super::auth::HttpCaller;
-use super::body::{Body, BodyError, NoRoom, Notes, ReceivedBody, Reception};
+use super::body::{Body, BodyCapacityError, BodyError, Notes, ReceivedBody, Reception};
 use super::connection_registry::Phase;
 use super::endpoint::{Endpoint, RequestFacts, SessionIdError};
 use super::headers::{self, Headers};
 use super::replica_announcements::Ends;
-use super::sessions::{NoSession, Session};
+use super::sessions::{NewSessionError, Session};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
@@ -134,9 +134,9 @@ pub(super) fn not_read(endpoint: &Endpoint, unread: BodyError) -> HttpResponse {
         BodyError::NoRoom(no_room) => no_room,
     };
     let (status, limit) = match no_room {
-        NoRoom::Own(_) => (StatusCode::TOO_MANY_REQUESTS, "max_buffered_bytes_per_owner"),
-        NoRoom::All(_) => (StatusCode::SERVICE_UNAVAILABLE, "max_buffered_bytes"),
-        NoRoom::Memory => (StatusCode::SERVICE_UNAVAILABLE, "max_total_memory_bytes"),
+        BodyCapacityError::Own(_) => (StatusCode::TOO_MANY_REQUESTS, "max_buffered_bytes_per_owner"),
+        BodyCapacityError::All(_) => (StatusCode::SERVICE_UNAVAILABLE, "max_buffered_bytes"),
+        BodyCapacityError::Memory => (StatusCode::SERVICE_UNAVAILABLE, "max_total_memory_bytes"),
     };
     endpoint.counts.limit_rejected(&endpoint.instance, limit);
     answer::retry_after(answer::busy(status, format!("server busy: {no_room}")), COME_BACK)
@@ -459,7 +459,7 @@ impl Post<'_> {
     }
 
     /// The refusal of a request for which no session can begin.
-    fn no_session(&self, message: &StrictMessage<'_>, refusal: NoSession) -> HttpResponse {
+    fn no_session(&self, message: &StrictMessage<'_>, refusal: NewSessionError) -> HttpResponse {
         let (status, error) = self.endpoint.no_session(refusal);
         answer::retry_after(self.refused(status, message, &error), COME_BACK)
     }

@@ -81,7 +81,7 @@ enum EvictionShield {
 
 /// Why there is no new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoSession {
+pub(super) enum NewSessionError {
     /// The server has this many sessions, and none can be evicted.
     Saturated(usize),
     /// The principal has this many sessions, and none can be evicted.
@@ -212,7 +212,7 @@ impl Sessions {
     }
 
     /// Evicts idle sessions until a further one of `principal` fits.
-    fn make_room(&self, principal: &Principal, now: Instant) -> Result<(), NoSession> {
+    fn make_room(&self, principal: &Principal, now: Instant) -> Result<(), NewSessionError> {
         let own = || -> Vec<_> {
             let open = self.open();
             open.values().filter(|session| session.principal == *principal).cloned().collect()
@@ -220,11 +220,11 @@ impl Sessions {
         let theirs = own();
         if theirs.len() >= self.limits.max_per_owner {
             let least = Self::least_missed(theirs.iter(), EvictionShield::No);
-            let least = least.ok_or(NoSession::OwnerLimit(self.limits.max_per_owner))?;
+            let least = least.ok_or(NewSessionError::OwnerLimit(self.limits.max_per_owner))?;
             self.close(&least, "evicted");
         } else if self.open().len() >= self.limits.max {
             let least = self.of_greediest(principal, theirs.len(), now);
-            let least = least.ok_or(NoSession::Saturated(self.limits.max))?;
+            let least = least.ok_or(NewSessionError::Saturated(self.limits.max))?;
             self.close(&least, "evicted");
         }
         Ok(())
@@ -237,16 +237,16 @@ impl Sessions {
         revision: Revision,
         client: ClientFacts,
         is_all: bool,
-    ) -> Result<Arc<Session>, NoSession> {
+    ) -> Result<Arc<Session>, NewSessionError> {
         if let Some(sealed) = &self.sealed {
-            let id = sealed.make(principal, revision, client).ok_or(NoSession::NoEntropy)?;
+            let id = sealed.make(principal, revision, client).ok_or(NewSessionError::NoEntropy)?;
             return self.open_as(id.into(), principal, revision, client, true, Duration::ZERO);
         }
         let id = match is_all {
             true => random_text::<16>().map(|random| Facts { revision, client }.id(&random)),
             false => random_text::<24>().map(|random| format!("mcp_{random}")),
         };
-        let id = id.ok_or(NoSession::NoEntropy)?.into();
+        let id = id.ok_or(NewSessionError::NoEntropy)?.into();
         self.open_as(id, principal, revision, client, is_all, Duration::ZERO)
     }
 
@@ -258,7 +258,7 @@ impl Sessions {
         client: ClientFacts,
         is_portable: bool,
         age: Duration,
-    ) -> Result<Arc<Session>, NoSession> {
+    ) -> Result<Arc<Session>, NewSessionError> {
         let now = time::now();
         // Expired sessions must not block new ones until the next sweep.
         if self.count.get() >= self.limits.max {
@@ -329,7 +329,7 @@ impl Sessions {
         self: &Arc<Self>,
         id: &str,
         principal: &Principal,
-    ) -> Result<Option<Arc<Session>>, NoSession> {
+    ) -> Result<Option<Arc<Session>>, NewSessionError> {
         if let Some(session) = self.get(id, principal) {
             return Ok(Some(session));
         }
@@ -499,7 +499,7 @@ mod tests {
         let _running = second.connection.enter(&id).unwrap();
         assert_eq!(
             sessions.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap_err(),
-            NoSession::OwnerLimit(2)
+            NewSessionError::OwnerLimit(2)
         );
         let third = sessions.create(&bob, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         assert!(!sessions.is_saturated());
@@ -507,7 +507,7 @@ mod tests {
         assert!(sessions.is_saturated());
         assert_eq!(
             sessions.create(&bob, Revision::V2025_06_18, ClientFacts::default(), false).unwrap_err(),
-            NoSession::Saturated(3)
+            NewSessionError::Saturated(3)
         );
         assert!(sessions.get(&first.id, &bob).is_none() && sessions.get(&first.id, &alice).is_some());
         sessions.close(&first, "delete");

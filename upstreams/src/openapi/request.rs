@@ -5,7 +5,7 @@ use url::Url;
 
 use super::compile::Operation;
 use super::style::{Style, scalar};
-use super::template::PathFault;
+use super::template::PathError;
 use crate::upstream::CallFault;
 
 impl Operation {
@@ -61,7 +61,7 @@ impl Operation {
         let texts = |name: &str| {
             values.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, texts)| texts.as_slice())
         };
-        self.template.fill(texts).map_err(|PathFault::DotSegment| {
+        self.template.fill(texts).map_err(|PathError::DotSegment| {
             CallFault::upstream_error("path args must not make . or .. segments of the path")
         })
     }

@@ -31,7 +31,7 @@ enum PathPiece {
 
 /// Why values do not make a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PathFault {
+pub(super) enum PathError {
     /// The path would have a `.` or `..` segment, and so lead elsewhere.
     DotSegment,
 }
@@ -73,7 +73,7 @@ impl PathTemplate {
     }
 
     /// The path with the values put in, those of one parameter parted by commas, without a leading slash.
-    pub(super) fn fill<'v>(&self, values: impl Fn(&str) -> &'v [String]) -> Result<String, PathFault> {
+    pub(super) fn fill<'v>(&self, values: impl Fn(&str) -> &'v [String]) -> Result<String, PathError> {
         let mut path = String::new();
         for piece in &self.0 {
             match piece {
@@ -91,7 +91,7 @@ impl PathTemplate {
         // An encoded dot is a dot to URL parsers and to servers. Values cannot bring one in, their % is encoded.
         let is_dots =
             |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
-        if path.split('/').any(is_dots) { Err(PathFault::DotSegment) } else { Ok(path) }
+        if path.split('/').any(is_dots) { Err(PathError::DotSegment) } else { Ok(path) }
     }
 }
 
@@ -103,7 +103,7 @@ fn encode_literal(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn fill(path: &str, value: &str) -> Result<String, PathFault> {
+    fn fill(path: &str, value: &str) -> Result<String, PathError> {
         let values = [value.to_owned()];
         PathTemplate::parse(path).unwrap().fill(|_| &values)
     }
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn dot_segments_are_refused_however_they_arise() {
-        assert_eq!(fill("/x/{id}", "..").unwrap_err(), PathFault::DotSegment);
-        assert_eq!(fill("/x/{id}/y", ".").unwrap_err(), PathFault::DotSegment);
-        assert_eq!(fill("/x/{a}{b}", ".").unwrap_err(), PathFault::DotSegment);
-        assert_eq!(fill("/x/.{a}", ".").unwrap_err(), PathFault::DotSegment);
+        assert_eq!(fill("/x/{id}", "..").unwrap_err(), PathError::DotSegment);
+        assert_eq!(fill("/x/{id}/y", ".").unwrap_err(), PathError::DotSegment);
+        assert_eq!(fill("/x/{a}{b}", ".").unwrap_err(), PathError::DotSegment);
+        assert_eq!(fill("/x/.{a}", ".").unwrap_err(), PathError::DotSegment);
         assert_eq!(fill("/x/{a}", "...").unwrap(), "x/...");
     }
 

@@ -15,7 +15,7 @@ use ptc_oauth::tokens::{
 use tokio::sync::watch;
 
 use super::errand::Carrier;
-use super::fault::{NoToken, SignInError};
+use super::fault::{SignInError, TokenError};
 use super::principals::owner_hash;
 use super::records::{self, TokenBinding};
 use super::site::Site;
@@ -97,7 +97,7 @@ impl SignIn {
     }
 
     /// The text of a fault, for programs.
-    pub(crate) fn text(&self, fault: &NoToken) -> String {
+    pub(crate) fn text(&self, fault: &TokenError) -> String {
         fault.text(&self.site.name, &self.how)
     }
 
@@ -111,7 +111,7 @@ impl SignIn {
     }
 
     /// A token for a request that has not been sent yet.
-    pub(crate) async fn ticket(self: &Arc<Self>) -> Result<Ticket, NoToken> {
+    pub(crate) async fn ticket(self: &Arc<Self>) -> Result<Ticket, TokenError> {
         let mut attempts = Attempts::default();
         let token = self.token(&mut attempts).await;
         self.note(token.as_ref().err());
@@ -124,7 +124,7 @@ impl SignIn {
         self: &Arc<Self>,
         ticket: &mut Ticket,
         challenge: Option<&Bearer>,
-    ) -> Result<(), NoToken> {
+    ) -> Result<(), TokenError> {
         let token = match ticket.attempts.refused(ticket.serial) {
             AfterRefusal::Renew => self.token(&mut ticket.attempts).await,
             AfterRefusal::End => match self.later(ticket).await {
@@ -156,7 +156,7 @@ impl SignIn {
         ticket: &mut Ticket,
         tool: &str,
         challenge: &Bearer,
-    ) -> Result<(), NoToken> {
+    ) -> Result<(), TokenError> {
         let asked = challenge.scope.clone().unwrap_or_default();
         let scopes = Scopes::of_text(&asked);
         let has_person = self.site.oauth.grant.has_person();
@@ -169,12 +169,12 @@ impl SignIn {
         let owner_hash = owner_hash(&self.principal);
         tracing::info!(event = "auth_step_up", upstream = &*self.site.name, owner_hash, scope = %asked);
         if step == StepUp::GiveUp || (!has_person && ticket.widened) {
-            return Err(NoToken::GivingUp(asked));
+            return Err(TokenError::GivingUp(asked));
         }
         self.carry(Purpose::Want(scopes)).await;
         if has_person {
             self.state().awaited = true;
-            let fault = NoToken::NeedsScope(asked);
+            let fault = TokenError::NeedsScope(asked);
             self.note(Some(&fault));
             return Err(fault);
         }
@@ -215,7 +215,7 @@ impl SignIn {
         self.state().step_ups.succeeded(tool);
     }
 
-    async fn token(self: &Arc<Self>, attempts: &mut Attempts) -> Result<Token, NoToken> {
+    async fn token(self: &Arc<Self>, attempts: &mut Attempts) -> Result<Token, TokenError> {
         self.bind().await?;
         loop {
             let mut ended = self.ended.subscribe();
@@ -223,7 +223,7 @@ impl SignIn {
             let decision = {
                 let mut state = self.state();
                 if state.moved {
-                    return Err(NoToken::Moved);
+                    return Err(TokenError::Moved);
                 }
                 state.tokens.decide(now, attempts)
             };
@@ -242,16 +242,16 @@ impl SignIn {
                 Decision::SignIn(Some(code)) => {
                     // Whatever the record looks like, its tokens are of no use: only the store can have others.
                     self.state().awaited = true;
-                    return Err(NoToken::Ended(code));
+                    return Err(TokenError::Ended(code));
                 }
-                Decision::SignIn(None) => return Err(NoToken::NeverSignedIn),
-                Decision::Unavailable { reason, .. } => return Err(NoToken::Away(reason)),
+                Decision::SignIn(None) => return Err(TokenError::NeverSignedIn),
+                Decision::Unavailable { reason, .. } => return Err(TokenError::Away(reason)),
             }
         }
     }
 
     /// Finds out which tokens are used, from the store; where no person takes part, from the servers if need be.
-    async fn bind(self: &Arc<Self>) -> Result<(), NoToken> {
+    async fn bind(self: &Arc<Self>) -> Result<(), TokenError> {
         let is_due = |state: &BearerState, now: Timestamp| {
             let is_fresh = |at| now >= at && now.since(at) < LOOK_EVERY;
             let recent = state.looked_at.is_some_and(is_fresh) && state.heard == self.site.news.count();
@@ -267,13 +267,13 @@ impl SignIn {
         let state = self.state();
         match (&state.bound, &state.undiscovered) {
             (Some(_), _) => Ok(()),
-            (None, Some((reason, _))) => Err(NoToken::Away(reason.clone())),
-            (None, None) => Err(NoToken::NeverSignedIn),
+            (None, Some((reason, _))) => Err(TokenError::Away(reason.clone())),
+            (None, None) => Err(TokenError::NeverSignedIn),
         }
     }
 
-    async fn find_binding(self: &Arc<Self>) -> Result<(), NoToken> {
-        let away = |error: SignInError| NoToken::Away(error.to_string());
+    async fn find_binding(self: &Arc<Self>) -> Result<(), TokenError> {
+        let away = |error: SignInError| TokenError::Away(error.to_string());
         // Who signs in from now on is news.
         let heard = self.site.news.count();
         let found = self.site.binding(&self.principal).await;
@@ -380,7 +380,7 @@ impl SignIn {
     }
 
     /// The resource refuses even a fresh token: this is noted, and looked into (auth.md 2.5).
-    async fn rejected(self: &Arc<Self>, serial: u64, challenge: Option<&Bearer>) -> NoToken {
+    async fn rejected(self: &Arc<Self>, serial: u64, challenge: Option<&Bearer>) -> TokenError {
         let (errand, binding) = {
             let mut state = self.state();
             let errand = state.tokens.rejected(self.site.now(), serial);
@@ -395,7 +395,7 @@ impl SignIn {
         let discovered = self.site.discover(challenge, binding.as_ref(), false).await;
         let moved = matches!((&discovered, &binding), (Ok(now), Some(then)) if !is_same_issuer(&now.server.issuer, &then.issuer));
         if !moved {
-            return NoToken::Ended(ptc_oauth::error_code::ErrorCode::new("invalid_token"));
+            return TokenError::Ended(ptc_oauth::error_code::ErrorCode::new("invalid_token"));
         }
         self.state().moved = true;
         if !self.site.oauth.grant.has_person() {
@@ -405,7 +405,7 @@ impl SignIn {
                 let _ = self.site.store().delete(&guard).await;
             }
         }
-        NoToken::Moved
+        TokenError::Moved
     }
 
     /// Begins an errand of this purpose, after the one under way, and waits for its end.
@@ -458,14 +458,14 @@ impl SignIn {
     }
 
     /// Logs for operators when a sign-in becomes necessary, and when it no longer is.
-    fn note(&self, fault: Option<&NoToken>) {
-        let needed = fault.is_some_and(NoToken::needs_person);
+    fn note(&self, fault: Option<&TokenError>) {
+        let needed = fault.is_some_and(TokenError::needs_person);
         if fault.is_some() && !needed {
             return;
         }
         if self.site.counts.note_needed(needed) && needed {
             let code = match fault {
-                Some(NoToken::Ended(code)) => code.registered(),
+                Some(TokenError::Ended(code)) => code.registered(),
                 _ => "",
             };
             let issuer =
@@ -490,9 +490,9 @@ fn is_signed_in(state: &BearerState) -> bool {
     })
 }
 
-fn header(token: &Token) -> Result<HeaderValue, NoToken> {
+fn header(token: &Token) -> Result<HeaderValue, TokenError> {
     let value = Secret::new(token.secret.expose()).header_value("Bearer ");
-    value.ok_or_else(|| NoToken::Away("the token cannot stand in a header".to_owned()))
+    value.ok_or_else(|| TokenError::Away("the token cannot stand in a header".to_owned()))
 }
 
 fn renewal(site: &Site, binding: Option<&TokenBinding>) -> Renewal {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ptc_oauth::client::{Client, ClientOrigin, Credential, Method, Signing};
 use ptc_oauth::error_code::ErrorCode;
 use ptc_oauth::failure::Failure;
-use ptc_oauth::grants::{GrantContext, IdJag, Subject, SubjectTokenType, TokenAnswer, TokenFault, read};
+use ptc_oauth::grants::{GrantContext, GrantError, IdJag, Subject, SubjectTokenType, TokenAnswer, read};
 use ptc_oauth::metadata::ServerMetadata;
 use ptc_oauth::secret::Secret;
 use ptc_oauth::tokens::{Errand, ErrandOutcome, ErrandStep, TokenRecord};
@@ -147,21 +147,21 @@ async fn ask(
     binding: &TokenBinding,
     principal: &str,
     record: Option<&TokenRecord>,
-) -> Result<TokenAnswer, TokenFault> {
+) -> Result<TokenAnswer, GrantError> {
     let server = site.server_of(binding).await.map_err(fault)?;
     let client = match site.client_of(&server, binding, principal).await {
         Ok(Some(client)) => client,
         // What it was registered as is gone: it has to register anew, which a person begins.
         Ok(None) => {
-            return Err(TokenFault::Refused { code: ErrorCode::new("invalid_client"), description: None });
+            return Err(GrantError::Refused { code: ErrorCode::new("invalid_client"), description: None });
         }
         Err(SignInError::Failure(failure)) => return Err(fault(failure)),
         Err(error @ (SignInError::Store(_) | SignInError::NoRoom(_))) => {
-            return Err(TokenFault::Unavailable { reason: error.to_string(), retry_after: None });
+            return Err(GrantError::Unavailable { reason: error.to_string(), retry_after: None });
         }
     };
     let random_source = SystemRandom::new();
-    let signing = || -> Result<Signing<'_>, TokenFault> {
+    let signing = || -> Result<Signing<'_>, GrantError> {
         let jti = random().map_err(fault)?;
         Ok(Signing { issuer: &server.issuer, now: site.now(), jti, random: &random_source })
     };
@@ -175,15 +175,15 @@ async fn ask(
     match site.oauth.grant {
         OAuthGrant::AuthorizationCode | OAuthGrant::DeviceCode => {
             let token = record.and_then(|record| record.refresh_token.as_ref());
-            let Some(token) = token else { return Err(TokenFault::Bad("no refresh token")) };
+            let Some(token) = token else { return Err(GrantError::Bad("no refresh token")) };
             read(&site.fetcher.send(asking.refresh(token)).await)
         }
         OAuthGrant::ClientCredentials => read(&site.fetcher.send(asking.client_credentials(&wanted)).await),
         OAuthGrant::IdJag => {
-            let Some(idp) = &site.oauth.idp else { return Err(TokenFault::Bad("no identity provider")) };
+            let Some(idp) = &site.oauth.idp else { return Err(GrantError::Bad("no identity provider")) };
             let provider = provider_client(site, idp);
             let kind = SubjectTokenType::of(&idp.subject_token_type)
-                .ok_or(TokenFault::Bad("a subject_token_type that is neither id_token nor saml2"))?;
+                .ok_or(GrantError::Bad("a subject_token_type that is neither id_token nor saml2"))?;
             let subject = Subject { token: subject_token(site, &idp.subject_token, principal).await?, kind };
             let grant = IdJag {
                 provider: GrantContext {
@@ -214,10 +214,10 @@ fn provider_client(site: &Site, idp: &crate::config::OAuthIdp) -> Client {
 
 /// The token of the person, which a file has anew at each exchange (ruling 81).
 #[expect(clippy::disallowed_methods, reason = "entry point: subject_token()")]
-async fn subject_token(site: &Site, subject: &OAuthSubject, principal: &str) -> Result<Secret, TokenFault> {
+async fn subject_token(site: &Site, subject: &OAuthSubject, principal: &str) -> Result<Secret, GrantError> {
     let path = match subject {
         OAuthSubject::Binding(binding) => {
-            return site.credential(binding).ok_or(TokenFault::Bad("no subject token"));
+            return site.credential(binding).ok_or(GrantError::Bad("no subject token"));
         }
         OAuthSubject::File(path) => path.clone(),
     };
@@ -230,22 +230,22 @@ async fn subject_token(site: &Site, subject: &OAuthSubject, principal: &str) -> 
                 .map_err(no_room)?;
             Ok(token)
         }
-        _ => Err(TokenFault::Unavailable {
+        _ => Err(GrantError::Unavailable {
             reason: "auth.idp.subject_token_file cannot be read".to_owned(),
             retry_after: None,
         }),
     }
 }
 
-fn no_room(error: NoRoom) -> TokenFault {
-    TokenFault::Unavailable { reason: SignInError::from(error).to_string(), retry_after: None }
+fn no_room(error: NoRoom) -> GrantError {
+    GrantError::Unavailable { reason: SignInError::from(error).to_string(), retry_after: None }
 }
 
 /// The fault for a failure before the token request.
-fn fault(failure: Failure) -> TokenFault {
+fn fault(failure: Failure) -> GrantError {
     match failure {
-        Failure::AddressRefused { url } => TokenFault::AddressRefused { url },
-        other => TokenFault::Unavailable { reason: other.to_string(), retry_after: None },
+        Failure::AddressRefused { url } => GrantError::AddressRefused { url },
+        other => GrantError::Unavailable { reason: other.to_string(), retry_after: None },
     }
 }
 

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use ptc_oauth::challenge::Bearer;
 
 use super::{CallFault, FaultReason};
-use crate::sign_in::{NoToken, SignIn, Ticket, challenge};
+use crate::sign_in::{SignIn, Ticket, TokenError, challenge};
 use ptc_base::text::clip;
 use ptc_base::time::{Instant, timeout_at};
 
@@ -21,7 +21,7 @@ pub(crate) struct RequestToken<'a> {
 impl<'a> RequestToken<'a> {
     /// A token for a request that has not been sent.
     pub(crate) async fn begin(sign_in: &'a Arc<SignIn>, deadline: Instant) -> Result<Self, CallFault> {
-        let ticket = timeout_at(deadline, sign_in.ticket()).await.unwrap_or(Err(NoToken::TimedOut));
+        let ticket = timeout_at(deadline, sign_in.ticket()).await.unwrap_or(Err(TokenError::TimedOut));
         let ticket = ticket.map_err(|no_token| fault(sign_in, &no_token).before_sending())?;
         Ok(Self { sign_in, ticket, deadline })
     }
@@ -57,7 +57,7 @@ impl<'a> RequestToken<'a> {
                 return Ok(false);
             }
         };
-        let renewed = renewed.unwrap_or(Err(NoToken::TimedOut));
+        let renewed = renewed.unwrap_or(Err(TokenError::TimedOut));
         renewed.map(|()| true).map_err(|no_token| fault(self.sign_in, &no_token))
     }
 }
@@ -67,10 +67,10 @@ pub(crate) fn challenge_of(status: StatusCode, headers: &HeaderMap) -> Option<Be
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN).then(|| challenge(headers)).flatten()
 }
 
-fn fault(sign_in: &SignIn, no_token: &NoToken) -> CallFault {
+fn fault(sign_in: &SignIn, no_token: &TokenError) -> CallFault {
     let reason = match no_token {
-        NoToken::TimedOut => FaultReason::Timeout,
-        NoToken::Away(_) => FaultReason::UpstreamUnavailable,
+        TokenError::TimedOut => FaultReason::Timeout,
+        TokenError::Away(_) => FaultReason::UpstreamUnavailable,
         _ => FaultReason::AuthRequired,
     };
     let fault = CallFault::new(reason, sign_in.text(no_token));

@@ -27,7 +27,7 @@ portable!(enum AwaitedEvent { 0: Page, 1: Items, 2: Next });
 
 /// Why the page that is waited for was asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Because {
+enum PageReason {
     /// It is the first one.
     First,
     /// A cursor or an address asks for it, or the program.
@@ -36,13 +36,13 @@ enum Because {
     Place,
     /// Nothing says that there is one.
     Guess,
-    /// As [`Because::Place`], where the number of the first page is not known: this may be the first page once more.
+    /// As [`PageReason::Place`], where the number of the first page is not known: this may be the first page once more.
     Probe,
-    /// As [`Because::Guess`], likewise.
+    /// As [`PageReason::Guess`], likewise.
     GuessedProbe,
 }
 
-portable!(enum Because { 0: First, 1: Cursor, 2: Place, 3: Guess, 4: Probe, 5: GuessedProbe });
+portable!(enum PageReason { 0: First, 1: Cursor, 2: Place, 3: Guess, 4: Probe, 5: GuessedProbe });
 
 /// The pages that have been read so far.
 pub(crate) struct Pages {
@@ -61,7 +61,7 @@ pub(crate) struct Pages {
     out: Builder,
     page: Value,
     waiting: AwaitedEvent,
-    because: Because,
+    because: PageReason,
     /// The tool's parameters, as the host gives them with each page.
     parameters: Value,
     /// The path to the items of the first page; empty where unknown.
@@ -123,7 +123,7 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         out: Builder::new(),
         page: Value::Nil,
         waiting: AwaitedEvent::Page,
-        because: Because::First,
+        because: PageReason::First,
         parameters: Value::Nil,
         path: Vec::new(),
         asked: Map::new(),
@@ -250,9 +250,9 @@ impl Pages {
         ctx.charge(list.len())?;
         let is_same = !list.is_empty() && is_list(&self.before) && equal(&items, &self.before);
         // Cursors differ, so that a few plain values may come twice.
-        let may_repeat = self.because == Because::Cursor && !matches!(list.first(), Some(Value::Map(_)));
+        let may_repeat = self.because == PageReason::Cursor && !matches!(list.first(), Some(Value::Map(_)));
         match self.because {
-            Because::Probe | Because::GuessedProbe if is_same => return Ok(false),
+            PageReason::Probe | PageReason::GuessedProbe if is_same => return Ok(false),
             _ if is_same && !may_repeat => {
                 return Err(fault(format_args!(
                     "the same page came twice, the second time for the arguments {}; {HELP}",
@@ -310,7 +310,7 @@ impl Pages {
         let value = take(&mut self.page);
         let parameters = Parameters::of_value(&self.parameters);
         let sent = PageArguments::of_map(&self.args, &parameters);
-        if self.because == Because::First {
+        if self.because == PageReason::First {
             self.from_start = !sent.chooses_a_place();
         }
         let page = Page::read(&value, &self.tool(), Some(&self.path));
@@ -326,14 +326,14 @@ impl Pages {
             NextPage::End => self.finish(ctx),
             NextPage::Page { arguments, is_probe, by_cursor, .. } => {
                 let because = match (by_cursor, is_probe) {
-                    (true, _) => Because::Cursor,
-                    (false, true) => Because::Probe,
-                    (false, false) => Because::Place,
+                    (true, _) => PageReason::Cursor,
+                    (false, true) => PageReason::Probe,
+                    (false, false) => PageReason::Place,
                 };
                 self.go_on(ctx, arguments, because)
             }
             NextPage::Perhaps { arguments, is_probe, .. } => {
-                let because = if is_probe { Because::GuessedProbe } else { Because::Guess };
+                let because = if is_probe { PageReason::GuessedProbe } else { PageReason::Guess };
                 self.go_on(ctx, arguments, because)
             }
             NextPage::Full { size } => {
@@ -385,14 +385,14 @@ impl Pages {
                 }
             },
         };
-        self.go_on(ctx, arguments, Because::Cursor)
+        self.go_on(ctx, arguments, PageReason::Cursor)
     }
 
     fn go_on(
         &mut self,
         ctx: &mut Ctx<'_>,
         arguments: Vec<(String, Value)>,
-        because: Because,
+        because: PageReason,
     ) -> Result<Flow> {
         self.because = because;
         self.ask(ctx, arguments.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
@@ -400,8 +400,8 @@ impl Pages {
 
     /// Asks for the page of these arguments, unless that was done before.
     fn ask(&mut self, ctx: &mut Ctx<'_>, arguments: Vec<(Value, Value)>) -> Result<Flow> {
-        if self.because == Because::First {
-            self.because = Because::Cursor;
+        if self.because == PageReason::First {
+            self.because = PageReason::Cursor;
         }
         self.asked.insert(Value::Map(self.args.clone()), Value::True);
         for (key, value) in arguments {
@@ -418,7 +418,7 @@ impl Pages {
         if self.left > 0 {
             return Ok(self.call());
         }
-        let is_guess = matches!(self.because, Because::Guess | Because::GuessedProbe);
+        let is_guess = matches!(self.because, PageReason::Guess | PageReason::GuessedProbe);
         ctx.note(self.ended_early(if is_guess { "may be" } else { "are" }));
         Ok(Flow::Return(self.out.take()))
     }
@@ -451,7 +451,7 @@ impl Pages {
         let parameters = Parameters::of_value(&self.parameters);
         let sent = PageArguments::of_map(&self.args, &parameters);
         self.page = Value::Nil;
-        let because = if self.because == Because::Probe { Because::Place } else { Because::Guess };
+        let because = if self.because == PageReason::Probe { PageReason::Place } else { PageReason::Guess };
         match sent.next_page() {
             Some(pair) => self.go_on(ctx, vec![pair], because),
             None => self.finish(ctx),
@@ -460,7 +460,7 @@ impl Pages {
 
     /// A page that was asked for although nothing said that it is there, and is not.
     fn guessed_wrong(&mut self, ctx: &mut Ctx<'_>, result: &Map) -> Option<Flow> {
-        let is_guess = matches!(self.because, Because::Guess | Because::GuessedProbe);
+        let is_guess = matches!(self.because, PageReason::Guess | PageReason::GuessedProbe);
         let reason = result.get_flexible(&Value::keyword("reason")).and_then(key_name)?;
         if !is_guess || !matches!(reason, "tool_error" | "upstream_error") {
             return None;

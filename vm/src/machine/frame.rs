@@ -7,7 +7,7 @@
 //! Most calls need no frame: [`Ctx::call_now`](super::Ctx::call_now) runs plain builtins, keywords, maps and
 //! sets at once. Use it first, and [`Flow::Call`] only when it declines.
 
-use super::{Ctx, Damage, HostRequest, PartReader, PartWriter, Portable, SnapshotError, Stack};
+use super::{Ctx, HostRequest, PartReader, PartWriter, Portable, RestoreError, SnapshotError, Stack};
 use crate::error::Result;
 use crate::value::{Closure, Value};
 use smallvec::SmallVec;
@@ -71,7 +71,7 @@ pub(crate) struct FrameRow {
     /// Appends the description of its parts.
     pub(crate) layout: fn(&mut String),
     /// Reads one.
-    pub(crate) read: fn(&mut PartReader<'_>) -> Result<Box<dyn AnyFrame>, Damage>,
+    pub(crate) read: fn(&mut PartReader<'_>) -> Result<Box<dyn AnyFrame>, RestoreError>,
 }
 
 /// A builtin in the middle of its work.

@@ -402,22 +402,22 @@ pub(crate) const PAGING: &str = "paging";
 const UNREADABLE: &str = "upstream_error";
 
 /// Why a payload has no value.
-enum NoValue {
+enum PayloadError {
     /// No program can hold it; the sentence says why.
     Unreadable(String),
     /// This program cannot: its limits are reached.
     Limit(Error),
 }
 
-impl From<Error> for NoValue {
-    fn from(error: Error) -> NoValue {
-        NoValue::Limit(error)
+impl From<Error> for PayloadError {
+    fn from(error: Error) -> PayloadError {
+        PayloadError::Limit(error)
     }
 }
 
 impl Payload {
     /// The value and its kind.
-    fn into_value(self, watch: Option<&ReplyWatch>) -> std::result::Result<(Value, Value), NoValue> {
+    fn into_value(self, watch: Option<&ReplyWatch>) -> std::result::Result<(Value, Value), PayloadError> {
         let (bytes, may_be_text) = match self {
             Payload::Json(bytes) => (bytes, false),
             Payload::JsonOrText(bytes) => (bytes, true),
@@ -443,7 +443,9 @@ impl Payload {
                 }
                 Ok((text_value(&bytes)?, name(|n| &n.text)))
             }
-            DocumentReading::Malformed(why) | DocumentReading::TooLarge(why) => Err(NoValue::Unreadable(why)),
+            DocumentReading::Malformed(why) | DocumentReading::TooLarge(why) => {
+                Err(PayloadError::Unreadable(why))
+            }
         }
     }
 }
@@ -456,7 +458,7 @@ fn text_value(text: &[u8]) -> Result<Value> {
 
 impl ContentBlock {
     /// `{:type … …}`.
-    fn into_value(self, watch: Option<&ReplyWatch>) -> std::result::Result<Value, NoValue> {
+    fn into_value(self, watch: Option<&ReplyWatch>) -> std::result::Result<Value, PayloadError> {
         let (kind, members) = match self {
             ContentBlock::Other { kind, members } => (kind, members),
             ContentBlock::Text(text) => {
@@ -502,7 +504,7 @@ fn reference(kind: &str, members: &[(Value, Value)], base64: &[u8]) -> Result<Op
 fn blocks_value(
     blocks: Vec<ContentBlock>,
     watch: Option<&ReplyWatch>,
-) -> std::result::Result<Value, NoValue> {
+) -> std::result::Result<Value, PayloadError> {
     let mut values = Vector::new();
     for block in blocks {
         crate::meter::check_memory()?;
@@ -523,8 +525,8 @@ impl Reply {
                 };
                 return match payload.into_value(None) {
                     Ok((value, _)) => Ok(value),
-                    Err(NoValue::Limit(error)) => Err(error),
-                    Err(NoValue::Unreadable(why)) => {
+                    Err(PayloadError::Limit(error)) => Err(error),
+                    Err(PayloadError::Unreadable(why)) => {
                         Err(Error::verbatim(Reason::RuntimeError, format!("runtime_error: {why}")))
                     }
                 };
@@ -532,8 +534,8 @@ impl Reply {
             Reply::Success { payload, content, raw, watch } => {
                 match success(payload, content, raw, watch.as_deref()) {
                     Ok(value) => return Ok(value),
-                    Err(NoValue::Limit(error)) => return Err(error),
-                    Err(NoValue::Unreadable(why)) => {
+                    Err(PayloadError::Limit(error)) => return Err(error),
+                    Err(PayloadError::Unreadable(why)) => {
                         let message = format!("the answer cannot be read: {why}");
                         if let Some(watch) = &watch {
                             watch.note_unreadable(&message);
@@ -560,7 +562,7 @@ fn success(
     content: Vec<ContentBlock>,
     raw: Option<Bytes>,
     watch: Option<&ReplyWatch>,
-) -> std::result::Result<Value, NoValue> {
+) -> std::result::Result<Value, PayloadError> {
     let (value, kind) = payload.into_value(watch)?;
     let paging = watch.and_then(|watch| watch.note_value(&value));
     let further = [!content.is_empty(), raw.is_some(), paging.is_some()].map(usize::from);

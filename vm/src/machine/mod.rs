@@ -53,7 +53,7 @@ pub use restoring::Restoring;
 #[cfg(test)]
 pub(crate) use snapshot::testing;
 pub use snapshot::{
-    CodeDigest, Damage, PartReader, PartWriter, Portable, RestoreSetup, RestoredMachine, Snapshot,
+    CodeDigest, PartReader, PartWriter, Portable, RestoreError, RestoreSetup, RestoredMachine, Snapshot,
     SnapshotError, SnapshotSetup,
 };
 pub(crate) use snapshot::{described, portable};

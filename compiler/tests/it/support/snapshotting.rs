@@ -5,8 +5,8 @@ use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, write_code};
 use ptc_vm::machine::{
-    CallId, Damage, HostRequest, Limits, Payload, PendingCall, Reply, RestoreSetup, Setup, SnapshotError,
-    SnapshotSetup,
+    CallId, HostRequest, Limits, Payload, PendingCall, Reply, RestoreError, RestoreSetup, Setup,
+    SnapshotError, SnapshotSetup,
 };
 use ptc_vm::{Machine, Program, Step, print};
 use std::rc::Rc;
@@ -205,11 +205,11 @@ pub(crate) fn written(machine: &Machine) -> Result<Vec<u8>, SnapshotError> {
 pub(crate) fn read(
     bytes: &[u8],
     compile: &mut dyn FnMut(&str) -> ptc_vm::Result<Rc<Program>>,
-) -> Result<Machine, Damage> {
+) -> Result<Machine, RestoreError> {
     Machine::restore(bytes, lent(compile)).map(|restored| restored.machine)
 }
 
-pub(crate) fn read_fresh(bytes: &[u8]) -> Result<Machine, Damage> {
+pub(crate) fn read_fresh(bytes: &[u8]) -> Result<Machine, RestoreError> {
     read(bytes, &mut compiled_here)
 }
 

@@ -3,7 +3,7 @@
 use crate::bounds::{Charged, bounded};
 use crate::generate::{Choices, programs};
 use crate::run::{self, GRANTED_BYTES, Host, LIMITS, Order, PLAIN_HOST, RESTORE_STEPS};
-use ptc_vm::machine::Damage;
+use ptc_vm::machine::RestoreError;
 
 /// Bytes of a snapshot that say which build has written it.
 const HEAD: usize = 14;
@@ -48,11 +48,11 @@ pub fn restore(data: &[u8]) {
         Err(damage) => {
             let said = damage.to_string();
             let expected = match damage {
-                Damage::Invalid(part) => format!("invalid snapshot: {part}"),
-                Damage::OtherBuild => {
+                RestoreError::Invalid(part) => format!("invalid snapshot: {part}"),
+                RestoreError::OtherBuild => {
                     "this program was started by another build of ptc; run it again".to_owned()
                 }
-                Damage::Refused(error) => error.message().to_owned(),
+                RestoreError::Refused(error) => error.message().to_owned(),
             };
             assert_eq!(said, expected);
         }

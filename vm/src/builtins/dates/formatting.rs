@@ -1,6 +1,6 @@
 //! Dates and instants by patterns, and the names of days and months.
 
-use super::pattern::{DatePattern, Lack, MONTHS, Misfit, WEEKDAYS};
+use super::pattern::{DatePattern, Lack, MONTHS, PatternMismatch, WEEKDAYS};
 use super::points::shorten;
 use super::text;
 use super::when::{Moment, When};
@@ -45,8 +45,8 @@ impl Formatter {
         })
     }
 
-    fn read(&self, text: &str) -> std::result::Result<When, Misfit> {
-        let unfit = Misfit::Meaning("it is not of that form");
+    fn read(&self, text: &str) -> std::result::Result<When, PatternMismatch> {
+        let unfit = PatternMismatch::Meaning("it is not of that form");
         match self {
             Formatter::Date => text::date(text).map(When::Day).ok_or(unfit),
             Formatter::Pattern(pattern) => pattern.read(text),
@@ -100,8 +100,8 @@ pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<Wh
         Ok(when) => Ok(when),
         Err(misfit) => {
             let why = match misfit {
-                Misfit::At(character) => format!("at character {character}"),
-                Misfit::Meaning(why) => why.to_owned(),
+                PatternMismatch::At(character) => format!("at character {character}"),
+                PatternMismatch::Meaning(why) => why.to_owned(),
             };
             let (text, pattern) = (shorten(text.as_str()), shorten(formatter.as_str()));
             Err(Error::type_error(format!("{name}: '{text}' does not fit {pattern}: {why}")))

@@ -163,10 +163,10 @@ impl DatePattern {
     }
 
     /// Reads a text. The error is the number of the first character that does not fit, from 1, or the missing part.
-    pub(super) fn read(&self, text: &str) -> Result<When, Misfit> {
+    pub(super) fn read(&self, text: &str) -> Result<When, PatternMismatch> {
         let mut fields = Fields::default();
         let mut reader = TextCursor(text);
-        let at = |rest: &str| Misfit::At(text[..text.len() - rest.len()].chars().count() + 1);
+        let at = |rest: &str| PatternMismatch::At(text[..text.len() - rest.len()].chars().count() + 1);
         for (index, item) in self.0.iter().enumerate() {
             let rest = reader.0;
             let next_is_digits = matches!(self.0.get(index + 1), Some(Item::Field(letter, count))
@@ -190,7 +190,7 @@ impl DatePattern {
 
 /// Why a text does not fit a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Misfit {
+pub(super) enum PatternMismatch {
     /// The character of that number, from 1.
     At(usize),
     /// All of it fits, but it is no date.
@@ -323,13 +323,13 @@ impl Fields {
         Some(())
     }
 
-    fn when(&self, has_time: bool) -> Result<When, Misfit> {
+    fn when(&self, has_time: bool) -> Result<When, PatternMismatch> {
         let (Some(year), Some(month), Some(day)) = (self.year, self.month, self.day) else {
-            return Err(Misfit::Meaning("the pattern must have a year, a month and a day"));
+            return Err(PatternMismatch::Meaning("the pattern must have a year, a month and a day"));
         };
-        let date = Day::new(year, month, day).ok_or(Misfit::Meaning("there is no such date"))?;
+        let date = Day::new(year, month, day).ok_or(PatternMismatch::Meaning("there is no such date"))?;
         if self.weekday.is_some_and(|weekday| weekday != date.of_week()) {
-            return Err(Misfit::Meaning("the date is another day of the week"));
+            return Err(PatternMismatch::Meaning("the date is another day of the week"));
         }
         if !has_time {
             return Ok(When::Day(date.to_epoch()));
@@ -341,7 +341,7 @@ impl Fields {
         let (fraction, digits) = self.fraction;
         let micros = ((hour * 60 + self.minute) * 60 + self.second) * SECOND + fraction;
         let when = Stamp::new(date, Moment { micros, digits }, self.offset, self.zone).when();
-        when.ok_or(Misfit::Meaning("an offset is at most 18 hours"))
+        when.ok_or(PatternMismatch::Meaning("an offset is at most 18 hours"))
     }
 }
 
@@ -358,7 +358,7 @@ fn name(reader: &mut TextCursor<'_>, names: &[&str], short: bool) -> Option<i64>
 mod tests {
     use super::*;
 
-    fn read(pattern: &str, text: &str) -> Result<When, Misfit> {
+    fn read(pattern: &str, text: &str) -> Result<When, PatternMismatch> {
         DatePattern::new(pattern).expect("a pattern").read(text).map(When::settled)
     }
 
@@ -366,7 +366,7 @@ mod tests {
         Day::new(year, month, day).expect("a real day").to_epoch()
     }
 
-    fn moment(date: (i64, i64, i64), seconds: i64, micros: i64, digits: u8) -> Result<When, Misfit> {
+    fn moment(date: (i64, i64, i64), seconds: i64, micros: i64, digits: u8) -> Result<When, PatternMismatch> {
         let micros = (days(date.0, date.1, date.2) * 86_400 + seconds) * SECOND + micros;
         Ok(When::Instant(Moment { micros, digits }))
     }
@@ -421,16 +421,24 @@ mod tests {
     #[test]
     fn what_does_not_fit_says_where() {
         for (pattern, text, want) in [
-            ("dd/MM/yyyy", "2024-02-29", Misfit::At(3)),
-            ("dd/MM/yyyy", "29/13/2024", Misfit::At(4)),
-            ("dd/MM/yyyy", "29/02/2024 ", Misfit::At(11)),
-            ("dd/MM/yyyy", "", Misfit::At(1)),
-            ("dd/MM/yyyy", "30/02/2024", Misfit::Meaning("there is no such date")),
-            ("EEE dd/MM/yyyy", "Mon 29/02/2024", Misfit::Meaning("the date is another day of the week")),
-            ("yyyy-MM", "2024-02", Misfit::Meaning("the pattern must have a year, a month and a day")),
-            ("HH:mm", "24:00", Misfit::At(1)),
-            ("yyyy-MM-dd HH:mmX", "2024-02-29 10:00+99", Misfit::At(17)),
-            ("d MMM yyyy", "1 Fév 2024", Misfit::At(3)),
+            ("dd/MM/yyyy", "2024-02-29", PatternMismatch::At(3)),
+            ("dd/MM/yyyy", "29/13/2024", PatternMismatch::At(4)),
+            ("dd/MM/yyyy", "29/02/2024 ", PatternMismatch::At(11)),
+            ("dd/MM/yyyy", "", PatternMismatch::At(1)),
+            ("dd/MM/yyyy", "30/02/2024", PatternMismatch::Meaning("there is no such date")),
+            (
+                "EEE dd/MM/yyyy",
+                "Mon 29/02/2024",
+                PatternMismatch::Meaning("the date is another day of the week"),
+            ),
+            (
+                "yyyy-MM",
+                "2024-02",
+                PatternMismatch::Meaning("the pattern must have a year, a month and a day"),
+            ),
+            ("HH:mm", "24:00", PatternMismatch::At(1)),
+            ("yyyy-MM-dd HH:mmX", "2024-02-29 10:00+99", PatternMismatch::At(17)),
+            ("d MMM yyyy", "1 Fév 2024", PatternMismatch::At(3)),
         ] {
             assert_eq!(read(pattern, text), Err(want), "{text} by {pattern}");
         }

@@ -6,7 +6,8 @@ use super::natural::{Natural, SortResult};
 use crate::builtins::support::{Builder, MemoryCharge, callee, check, elements, pulse};
 use crate::error::{Error, Result};
 use crate::machine::{
-    CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Portable, SnapshotError, portable,
+    CallNow, Ctx, Flow, Input, NativeFrame, PartReader, PartWriter, Portable, RestoreError, SnapshotError,
+    portable,
 };
 use crate::print;
 use crate::value::{Cursor, Value, Vector, compare};
@@ -55,7 +56,7 @@ impl Portable for Sorting {
         self.asked_back.is_some().write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Sorting, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Sorting, RestoreError> {
         let name = if bool::read(from)? { SORT_BY } else { SORT };
         let (comparator, keys) = (Comparator::read(from)?, Vec::<Value>::read(from)?);
         let items = Option::<Vector>::read(from)?;

@@ -6,8 +6,8 @@
 use crate::builtins::support::{Builder, TextBuilder, copied};
 use crate::error::{Error, Result};
 use crate::machine::{
-    Args, CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Portable, SnapshotError,
-    portable,
+    Args, CallNow, Ctx, Flow, Input, NativeFrame, PartReader, PartWriter, Portable, RestoreError,
+    SnapshotError, portable,
 };
 use crate::meter;
 use crate::regex::Groups;
@@ -77,7 +77,7 @@ impl Portable for Scan {
         self.sink.write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Scan, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Scan, RestoreError> {
         let (regex, text) = (Rc::<Regex>::read(from)?, Str::read(from)?);
         let (next, pending, sink) = (Portable::read(from)?, Portable::read(from)?, Portable::read(from)?);
         let plan = regex.plan(text.as_str())?;

@@ -1,7 +1,7 @@
 //! A vector under construction.
 
 use crate::error::Result;
-use crate::machine::{Damage, PartReader, PartWriter, Portable, SnapshotError};
+use crate::machine::{PartReader, PartWriter, Portable, RestoreError, SnapshotError};
 use crate::meter;
 use crate::value::{Value, Vector};
 
@@ -120,7 +120,7 @@ impl Portable for Builder {
         self.block.write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Builder, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Builder, RestoreError> {
         let vector = Portable::read(from)?;
         let (capacity, values) = (usize::read(from)?, Vec::<Value>::read(from)?);
         from.check(capacity <= BLOCK && values.len() <= capacity)?;

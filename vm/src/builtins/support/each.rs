@@ -3,8 +3,8 @@
 use super::{COUNTED, call, callee, pulse};
 use crate::error::Result;
 use crate::machine::{
-    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Portable,
-    Reentry, SnapshotError, Stack, portable,
+    Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Portable, Reentry,
+    RestoreError, SnapshotError, Stack, portable,
 };
 use crate::value::{Closure, Cursor, Value};
 use std::cell::Cell;
@@ -109,7 +109,7 @@ impl<S: Sink> Portable for Each<S> {
         self.sink.write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Each<S>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Each<S>, RestoreError> {
         let (function, feed, item) = (Value::read(from)?, Feed::read(from)?, Value::read(from)?);
         let sink = S::read(from)?;
         from.check(sink.fits(feed.remaining()))?;

@@ -1,7 +1,7 @@
 //! A hash table by identity (language.md 2.10), for counting, grouping and telling apart.
 
 use crate::error::Result;
-use crate::machine::{Damage, PartReader, PartWriter, Portable, SnapshotError};
+use crate::machine::{PartReader, PartWriter, Portable, RestoreError, SnapshotError};
 use crate::meter;
 use crate::value::{Map, Value, hash, identical};
 
@@ -143,7 +143,7 @@ impl<T: Portable> Portable for Table<T> {
         })
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Table<T>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Table<T>, RestoreError> {
         let mut table = Table::default();
         for _ in 0..from.count()? {
             let (key, value) = <(Value, T)>::read(from)?;

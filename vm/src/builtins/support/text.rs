@@ -1,7 +1,7 @@
 //! A text under construction in a frame.
 
 use crate::error::Result;
-use crate::machine::{Damage, PartReader, PartWriter, Portable, SnapshotError};
+use crate::machine::{PartReader, PartWriter, Portable, RestoreError, SnapshotError};
 use crate::meter;
 use crate::print;
 use crate::value::{Str, Value};
@@ -98,7 +98,7 @@ impl Portable for TextBuilder {
         to.text(&self.text)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<TextBuilder, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<TextBuilder, RestoreError> {
         let text = from.text()?;
         meter::reserve(text.len())?;
         let mut builder = TextBuilder { text: text.to_owned(), charged: 0 };

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::machine::{
-    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Portable,
+    Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Portable, RestoreError,
     SnapshotError,
 };
 use crate::value::Value;
@@ -31,7 +31,7 @@ impl<C: Continuation> Portable for Then<C> {
         self.finish.write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Then<C>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Then<C>, RestoreError> {
         Ok(Then { call: Portable::read(from)?, finish: Portable::read(from)? })
     }
 }

@@ -3,7 +3,7 @@
 //! A fork's branches follow it, in the order in which they are met from the root on. So the numbers of fibers are never
 //! written, and fibers that are read form a tree for any bytes.
 
-use super::{Damage, PartReader, PartWriter, Portable, SnapshotError, portable};
+use super::{PartReader, PartWriter, Portable, RestoreError, SnapshotError, portable};
 use crate::code::Arity;
 use crate::error::Error;
 use crate::machine::call_stack::Frame;
@@ -142,7 +142,7 @@ fn write_native(call: &NativeCall, library: &Library, to: &mut PartWriter<'_>) -
     call.frame.write(to)
 }
 
-fn read_native(library: &Library, from: &mut PartReader<'_>) -> Result<NativeCall, Damage> {
+fn read_native(library: &Library, from: &mut PartReader<'_>) -> Result<NativeCall, RestoreError> {
     let number = u32::read(from)? as usize;
     let row = library.parts.frames.get(number).ok_or_else(|| from.damage())?;
     from.begin_frame(row);
@@ -160,7 +160,7 @@ pub(super) fn read_fibers(
     overlays: Vec<Rc<Overlay>>,
     library: &Library,
     from: &mut PartReader<'_>,
-) -> Result<Fibers, Damage> {
+) -> Result<Fibers, RestoreError> {
     let mut read = Fibers { fibers: Vec::new(), waiting: AHashMap::new() };
     let mut overlays = overlays.into_iter();
     let mut heights = Heights::default();
@@ -216,7 +216,7 @@ fn fork(
     records: Vec<BranchRecord>,
     todo: &mut VecDeque<(FiberId, u32)>,
     from: &PartReader<'_>,
-) -> Result<Fork, Damage> {
+) -> Result<Fork, RestoreError> {
     let mut running = 0;
     let mut has_failed = false;
     let mut branches = Vec::with_capacity(records.len());
@@ -279,7 +279,7 @@ fn read_stack(
     heights: &mut Heights,
     library: &Library,
     from: &mut PartReader<'_>,
-) -> Result<(), Damage> {
+) -> Result<(), RestoreError> {
     from.begin("stack");
     let height = from.count()?;
     fiber.take_room(height, 0)?;

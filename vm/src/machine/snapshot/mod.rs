@@ -98,7 +98,7 @@ impl From<EncodeError> for SnapshotError {
 
 /// Why bytes are no machine. The texts are those of waiting.md 2.5.
 #[derive(Clone, Debug)]
-pub enum Damage {
+pub enum RestoreError {
     /// They are not ours, or were changed; the word says which part is wrong.
     Invalid(&'static str),
     /// Another build has written them, or would compile a text to other code.
@@ -107,32 +107,32 @@ pub enum Damage {
     Refused(Error),
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for RestoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Damage::Invalid(part) => write!(f, "invalid snapshot: {part}"),
-            Damage::OtherBuild => {
+            RestoreError::Invalid(part) => write!(f, "invalid snapshot: {part}"),
+            RestoreError::OtherBuild => {
                 f.write_str("this program was started by another build of ptc; run it again")
             }
-            Damage::Refused(error) => f.write_str(error.message()),
+            RestoreError::Refused(error) => f.write_str(error.message()),
         }
     }
 }
 
-impl std::error::Error for Damage {}
+impl std::error::Error for RestoreError {}
 
-impl From<DecodeError> for Damage {
-    fn from(unread: DecodeError) -> Damage {
+impl From<DecodeError> for RestoreError {
+    fn from(unread: DecodeError) -> RestoreError {
         match unread {
-            DecodeError::Invalid(part) => Damage::Invalid(part),
-            DecodeError::Refused(error) => Damage::Refused(error),
+            DecodeError::Invalid(part) => RestoreError::Invalid(part),
+            DecodeError::Refused(error) => RestoreError::Refused(error),
         }
     }
 }
 
-impl From<Error> for Damage {
-    fn from(error: Error) -> Damage {
-        Damage::Refused(error)
+impl From<Error> for RestoreError {
+    fn from(error: Error) -> RestoreError {
+        RestoreError::Refused(error)
     }
 }
 
@@ -165,7 +165,7 @@ pub(crate) mod testing {
     ///
     /// # Errors
     /// It violates an invariant.
-    pub(crate) fn round_trip<T: Portable>(whole: &T) -> Result<T, Damage> {
+    pub(crate) fn round_trip<T: Portable>(whole: &T) -> Result<T, RestoreError> {
         let bounds = Bounds::default();
         let mut to = PartWriter::new(&bounds);
         whole.write(&mut to).expect("it can be written");

@@ -2,7 +2,7 @@
 
 use super::part_reader::PartReader;
 use super::part_writer::PartWriter;
-use super::{Damage, SnapshotError};
+use super::{RestoreError, SnapshotError};
 use crate::error::Error;
 use crate::machine::frame::Args;
 use crate::meter;
@@ -28,7 +28,7 @@ pub trait Portable: Sized {
     ///
     /// # Errors
     /// If the bytes are not ours, or the memory limit.
-    fn read(from: &mut PartReader<'_>) -> Result<Self, Damage>;
+    fn read(from: &mut PartReader<'_>) -> Result<Self, RestoreError>;
 }
 
 /// Appends the layout of a part, and says by its type which one that is. Gives nothing.
@@ -58,7 +58,7 @@ macro_rules! portable {
                 Ok(())
             }
 
-            fn read(from: &mut $crate::machine::PartReader<'_>) -> Result<Self, $crate::machine::Damage> {
+            fn read(from: &mut $crate::machine::PartReader<'_>) -> Result<Self, $crate::machine::RestoreError> {
                 let read = $name { $($field: $crate::machine::Portable::read(from)?),* };
                 $(from.check(($check)(&read))?;)?
                 let _ = from;
@@ -84,7 +84,7 @@ macro_rules! portable {
                 Ok(())
             }
 
-            fn read(from: &mut $crate::machine::PartReader<'_>) -> Result<Self, $crate::machine::Damage> {
+            fn read(from: &mut $crate::machine::PartReader<'_>) -> Result<Self, $crate::machine::RestoreError> {
                 let read = $name($({
                     let $item = $crate::machine::Portable::read(from)?;
                     $item
@@ -123,7 +123,7 @@ macro_rules! portable {
                 Ok(())
             }
 
-            fn read(from: &mut $crate::machine::PartReader<'_>) -> Result<Self, $crate::machine::Damage> {
+            fn read(from: &mut $crate::machine::PartReader<'_>) -> Result<Self, $crate::machine::RestoreError> {
                 let read = match from.byte()? {
                     $($tag => $name::$variant
                         $(($({
@@ -151,7 +151,7 @@ impl Portable for Value {
         to.value(self)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Value, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Value, RestoreError> {
         from.value()
     }
 }
@@ -168,7 +168,7 @@ macro_rules! kind_of_value {
                 to.value(&Value::$variant(self.clone()))
             }
 
-            fn read(from: &mut PartReader<'_>) -> Result<Self, Damage> {
+            fn read(from: &mut PartReader<'_>) -> Result<Self, RestoreError> {
                 match from.value()? {
                     Value::$variant(found) => Ok(found),
                     _ => Err(from.damage()),
@@ -196,7 +196,7 @@ impl Portable for bool {
         to.byte(u8::from(*self))
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<bool, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<bool, RestoreError> {
         match from.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -217,7 +217,7 @@ macro_rules! numbers {
                 to.uint(*self as u64)
             }
 
-            fn read(from: &mut PartReader<'_>) -> Result<$kind, Damage> {
+            fn read(from: &mut PartReader<'_>) -> Result<$kind, RestoreError> {
                 <$kind>::try_from(from.uint()?).map_err(|_| from.damage())
             }
         })*
@@ -235,7 +235,7 @@ impl Portable for i64 {
         to.int(*self)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<i64, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<i64, RestoreError> {
         from.int()
     }
 }
@@ -249,7 +249,7 @@ impl Portable for String {
         to.text(self)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<String, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<String, RestoreError> {
         from.text().map(str::to_owned)
     }
 }
@@ -263,7 +263,7 @@ impl Portable for Rc<str> {
         to.text(self)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Rc<str>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Rc<str>, RestoreError> {
         from.text().map(Rc::from)
     }
 }
@@ -275,7 +275,7 @@ impl Portable for () {
         Ok(())
     }
 
-    fn read(_: &mut PartReader<'_>) -> Result<(), Damage> {
+    fn read(_: &mut PartReader<'_>) -> Result<(), RestoreError> {
         Ok(())
     }
 }
@@ -291,7 +291,7 @@ impl<A: Portable, B: Portable> Portable for (A, B) {
         self.1.write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<(A, B), Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<(A, B), RestoreError> {
         Ok((A::read(from)?, B::read(from)?))
     }
 }
@@ -305,7 +305,7 @@ impl<T: Portable> Portable for Box<T> {
         (**self).write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Box<T>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Box<T>, RestoreError> {
         T::read(from).map(Box::new)
     }
 }
@@ -326,7 +326,7 @@ impl<T: Portable> Portable for Option<T> {
         }
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Option<T>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Option<T>, RestoreError> {
         match from.byte()? {
             0 => Ok(None),
             1 => T::read(from).map(Some),
@@ -342,7 +342,7 @@ fn write_all<T: Portable>(items: &[T], to: &mut PartWriter<'_>) -> Result<(), Sn
 }
 
 /// Reads a sequence with its length before it, into exactly the room that it needs.
-fn read_all<T: Portable>(from: &mut PartReader<'_>) -> Result<Vec<T>, Damage> {
+fn read_all<T: Portable>(from: &mut PartReader<'_>) -> Result<Vec<T>, RestoreError> {
     let count = from.count()?;
     from.hold::<T>(count)?;
     let mut items = Vec::with_capacity(count);
@@ -362,7 +362,7 @@ impl<T: Portable> Portable for Vec<T> {
         write_all(self, to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Vec<T>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Vec<T>, RestoreError> {
         read_all(from)
     }
 }
@@ -376,7 +376,7 @@ impl Portable for Args {
         write_all(self, to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Args, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Args, RestoreError> {
         read_all(from).map(Args::from_vec)
     }
 }
@@ -406,7 +406,7 @@ impl Portable for Cursor {
         taken.write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Cursor, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Cursor, RestoreError> {
         let collection = from.value()?;
         let taken = usize::read(from)?;
         let mut cursor = match collection {
@@ -433,7 +433,7 @@ macro_rules! iterators {
                 Cursor::$variant(self.clone()).write(to)
             }
 
-            fn read(from: &mut PartReader<'_>) -> Result<Self, Damage> {
+            fn read(from: &mut PartReader<'_>) -> Result<Self, RestoreError> {
                 match Cursor::read(from)? {
                     Cursor::$variant(iterator) => Ok(iterator),
                     _ => Err(from.damage()),
@@ -459,7 +459,7 @@ impl Portable for Error {
         to.error(self)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Error, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Error, RestoreError> {
         from.error()
     }
 }
@@ -483,7 +483,7 @@ impl<T: Portable> Portable for Result<T, Error> {
         }
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Result<T, Error>, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<Result<T, Error>, RestoreError> {
         match from.byte()? {
             0 => T::read(from).map(Ok),
             1 => Error::read(from).map(Err),
@@ -501,7 +501,7 @@ impl Portable for meter::MemoryCharge {
         to.uint(self.bytes() as u64)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<meter::MemoryCharge, Damage> {
+    fn read(from: &mut PartReader<'_>) -> Result<meter::MemoryCharge, RestoreError> {
         let bytes = usize::read(from)?;
         Ok(meter::MemoryCharge::new(bytes)?)
     }

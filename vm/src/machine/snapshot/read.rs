@@ -1,7 +1,7 @@
 //! A waiting machine of bytes.
 
 use super::fibers::{Fibers, read_fibers};
-use super::{CodeDigest, Damage, MAGIC, MOST_PROGRAMS, PartReader, Portable, VERSION, WORK, build};
+use super::{CodeDigest, MAGIC, MOST_PROGRAMS, PartReader, Portable, RestoreError, VERSION, WORK, build};
 use crate::code::Program;
 use crate::error::{Error, Reason, Result as Outcome};
 use crate::graph::{Bounds, Graph, WireReader, decode_marked};
@@ -76,9 +76,9 @@ impl Machine {
     ///
     /// # Errors
     /// The bytes are none of this build's, or there is no room.
-    pub fn restore(bytes: &[u8], setup: RestoreSetup<'_>) -> Result<RestoredMachine, Damage> {
+    pub fn restore(bytes: &[u8], setup: RestoreSetup<'_>) -> Result<RestoredMachine, RestoreError> {
         if bytes.len() > setup.bounds.bytes {
-            return Err(Damage::Invalid("size"));
+            return Err(RestoreError::Invalid("size"));
         }
         let RestoreSetup {
             library,
@@ -93,10 +93,10 @@ impl Machine {
         } = setup;
         let mut reader = WireReader::new(bytes);
         if reader.raw(MAGIC.len())? != MAGIC {
-            return Err(Damage::Invalid("head"));
+            return Err(RestoreError::Invalid("head"));
         }
         if reader.raw(2)? != VERSION.to_le_bytes() || reader.raw(8)? != build(library) {
-            return Err(Damage::OtherBuild);
+            return Err(RestoreError::OtherBuild);
         }
         let most = limits.memory_bytes.saturating_add(granted_bytes);
         let front = read_front(&mut reader, library, compile, digest, request_program, most)?;
@@ -109,7 +109,7 @@ impl Machine {
             meter::set_work_limit(WORK);
             let back = read_back(&mut reader, front, limits, granted_bytes, &paid, bounds);
             match meter::overdue() {
-                Some(error) => Err(Damage::Refused(error)),
+                Some(error) => Err(RestoreError::Refused(error)),
                 None => back,
             }
         };
@@ -185,8 +185,8 @@ fn read_front(
     digest: &dyn Fn(&Program) -> Outcome<CodeDigest>,
     request_program: Option<&str>,
     most_bytes: u64,
-) -> Result<Front, Damage> {
-    let invalid = Damage::Invalid("program");
+) -> Result<Front, RestoreError> {
+    let invalid = RestoreError::Invalid("program");
     let count = reader.count()?;
     if !(1..=MOST_PROGRAMS).contains(&count) {
         return Err(invalid);
@@ -204,11 +204,11 @@ fn read_front(
             | Reason::CompileMemoryExceeded
             | Reason::StepLimitExceeded
             | Reason::Timeout
-            | Reason::Cancelled => Damage::Refused(error),
-            _ => Damage::Invalid("program"),
+            | Reason::Cancelled => RestoreError::Refused(error),
+            _ => RestoreError::Invalid("program"),
         })?;
         if program.digest(digest)? != written {
-            return Err(Damage::OtherBuild);
+            return Err(RestoreError::OtherBuild);
         }
         programs.push(program);
     }
@@ -216,13 +216,13 @@ fn read_front(
     let counted = |reader: &mut WireReader<'_>| {
         let count = reader.count()?;
         let fits = count as u64 <= most_bytes / NAME_BYTES;
-        if fits { Ok(count) } else { Err(Damage::Refused(Error::memory(most_bytes))) }
+        if fits { Ok(count) } else { Err(RestoreError::Refused(Error::memory(most_bytes))) }
     };
     let mut namespace = Namespace::new(library);
     for slot in 0..counted(reader)? {
         let name = Rc::from(reader.text()?);
         if namespace.slot(&name) as usize != slot {
-            return Err(Damage::Invalid("names"));
+            return Err(RestoreError::Invalid("names"));
         }
     }
     let mut watches = Vec::new();
@@ -260,20 +260,20 @@ fn read_back(
     most_granted: u64,
     paid: &PaidPatterns,
     bounds: Bounds,
-) -> Result<Back, Damage> {
+) -> Result<Back, RestoreError> {
     let Front { programs, mut namespace, watches, granted } = front;
-    let Some(program) = programs.first().cloned() else { return Err(Damage::Invalid("program")) };
+    let Some(program) = programs.first().cloned() else { return Err(RestoreError::Invalid("program")) };
     let names = namespace.slots();
     let before = meter::live();
     let origins = Restoring::new(programs, &mut namespace).with_watches(watches.clone());
     // Every name that a program mentions is one of those that were written.
     if namespace.slots() != names {
-        return Err(Damage::Invalid("names"));
+        return Err(RestoreError::Invalid("names"));
     }
     let (graph, granted_bytes) = decode_marked(reader, bounds, &origins, granted)?;
     let granted_bytes = u64::try_from(granted_bytes).unwrap_or(0);
     if granted_bytes > most_granted {
-        return Err(Damage::Invalid("granted values"));
+        return Err(RestoreError::Invalid("granted values"));
     }
     let bindings = (0..names).map(|_| read_binding(reader, &graph)).collect::<Result<Vec<_>, _>>()?;
     for (slot, binding) in (0..).zip(bindings) {
@@ -289,7 +289,7 @@ fn read_back(
     }
     // Each name once, as they are written.
     if !undo.is_sorted_by(|a, b| a.0 < b.0) {
-        return Err(Damage::Invalid("definitions"));
+        return Err(RestoreError::Invalid("definitions"));
     }
     let overlays = read_overlays(reader, &graph, names)?;
     let machine = reader.bytes()?;
@@ -344,7 +344,7 @@ fn read_back(
     drop(graph);
     let live = meter::live() - before - i64::try_from(granted_bytes).unwrap_or(i64::MAX);
     if live > i64::try_from(limits.memory_bytes).unwrap_or(i64::MAX) {
-        return Err(Damage::Refused(Error::memory(limits.memory_bytes)));
+        return Err(RestoreError::Refused(Error::memory(limits.memory_bytes)));
     }
     // What was cut short because there were no steps left is wrong.
     meter::charge_steps(0)?;
@@ -366,7 +366,7 @@ fn read_back(
     })
 }
 
-fn read_binding(reader: &mut WireReader<'_>, graph: &Graph) -> Result<Option<Binding>, Damage> {
+fn read_binding(reader: &mut WireReader<'_>, graph: &Graph) -> Result<Option<Binding>, RestoreError> {
     Ok(match reader.byte()? {
         0 => None,
         told @ (1 | 2) => {
@@ -374,7 +374,7 @@ fn read_binding(reader: &mut WireReader<'_>, graph: &Graph) -> Result<Option<Bin
             let info = if told == 2 { Some(graph.info(reader.place()?)?) } else { None };
             Some(Binding { value, info })
         }
-        _ => return Err(Damage::Invalid("definitions")),
+        _ => return Err(RestoreError::Invalid("definitions")),
     })
 }
 
@@ -383,7 +383,7 @@ fn read_overlays(
     reader: &mut WireReader<'_>,
     graph: &Graph,
     names: usize,
-) -> Result<Vec<Rc<Overlay>>, Damage> {
+) -> Result<Vec<Rc<Overlay>>, RestoreError> {
     let mut overlays = Vec::new();
     let (mut entries, mut held) = (0_usize, MemoryCharge::default());
     for _ in 0..reader.count()? {
@@ -396,7 +396,7 @@ fn read_overlays(
             held.resize(entries * OVERLAID_BYTES)?;
             let slot = reader.index(names, "overlay")? as u32;
             if before >= Some(slot) {
-                return Err(Damage::Invalid("overlay"));
+                return Err(RestoreError::Invalid("overlay"));
             }
             before = Some(slot);
             overlay.insert(slot, graph.value(reader.place()?)?);

@@ -2,7 +2,7 @@
 //!
 //! A machine does not keep its requests: the host has taken them. So the host writes them, into its addition to the snapshot.
 
-use super::Damage;
+use super::RestoreError;
 use crate::graph::{WireReader, WireWriter};
 use crate::json;
 use crate::machine::{
@@ -13,7 +13,7 @@ use crate::value::Value;
 /// The forms of discovery that ask the host.
 const FORMS: [&str; 5] = ["apropos", "dir", "doc", "meta", "tool/servers"];
 
-const DAMAGE: Damage = Damage::Invalid("pending call");
+const DAMAGE: RestoreError = RestoreError::Invalid("pending call");
 
 impl HostRequest {
     /// Writes it.
@@ -64,7 +64,7 @@ impl HostRequest {
     ///
     /// # Errors
     /// The bytes are none of a request, or the account that is installed is at its limits.
-    pub fn read(from: &mut WireReader<'_>) -> Result<HostRequest, Damage> {
+    pub fn read(from: &mut WireReader<'_>) -> Result<HostRequest, RestoreError> {
         Ok(match from.byte()? {
             0 => HostRequest::Tool { name: from.text()?.to_owned(), arguments: object(from.bytes()?)? },
             1 => {
@@ -163,26 +163,26 @@ fn write_name(name: &Result<String, String>, to: &mut WireWriter) {
     to.text(text);
 }
 
-fn read_name(from: &mut WireReader<'_>) -> Result<Result<String, String>, Damage> {
+fn read_name(from: &mut WireReader<'_>) -> Result<Result<String, String>, RestoreError> {
     let is_name = from.flag()?;
     let text = from.text()?.to_owned();
     Ok(if is_name { Ok(text) } else { Err(text) })
 }
 
 /// A number of bytes that are not here.
-fn size(from: &mut WireReader<'_>) -> Result<usize, Damage> {
+fn size(from: &mut WireReader<'_>) -> Result<usize, RestoreError> {
     usize::try_from(from.unsigned()?).map_err(|_| DAMAGE)
 }
 
 /// One JSON object.
-fn object(json: &[u8]) -> Result<Vec<u8>, Damage> {
+fn object(json: &[u8]) -> Result<Vec<u8>, RestoreError> {
     match json::parse(json)? {
         Some(Value::Map(_)) => Ok(json.to_vec()),
         _ => Err(DAMAGE),
     }
 }
 
-fn read_arguments(from: &mut WireReader<'_>) -> Result<ToolArguments, Damage> {
+fn read_arguments(from: &mut WireReader<'_>) -> Result<ToolArguments, RestoreError> {
     let json = object(from.bytes()?)?;
     let mut hyphenated = Vec::new();
     let mut before = 0;

@@ -68,10 +68,10 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut out = String::new();
     let mut plain = 0;
-    let mut before = Before::Ascii(' ');
+    let mut before = PrecedingCharacter::Ascii(' ');
     for (at, c) in text.char_indices() {
         let hidden = if stays(c) { false } else { before.hides(c) };
-        before = Before::after(before, c, hidden);
+        before = PrecedingCharacter::after(before, c, hidden);
         if hidden {
             out.push_str(&text[plain..at]);
             plain = at + c.len_utf8();
@@ -102,7 +102,7 @@ fn push_escape(out: &mut String, c: char) {
 /// The preceding character, as far as joiners and variation selectors depend on it: scripts and emoji need them, one at a time,
 /// after a character that they modify.
 #[derive(Clone, Copy)]
-enum Before {
+enum PrecedingCharacter {
     Ascii(char),
     /// A letter or sign outside ASCII.
     Sign,
@@ -111,22 +111,26 @@ enum Before {
     Nothing,
 }
 
-impl Before {
-    fn after(self, c: char, hidden: bool) -> Before {
+impl PrecedingCharacter {
+    fn after(self, c: char, hidden: bool) -> PrecedingCharacter {
         match c {
-            _ if hidden => Before::Nothing,
-            '\u{200c}' | '\u{200d}' => Before::Nothing,
-            '\u{fe00}'..='\u{fe0f}' => Before::Selector,
-            c if c.is_ascii() => Before::Ascii(c),
-            _ => Before::Sign,
+            _ if hidden => PrecedingCharacter::Nothing,
+            '\u{200c}' | '\u{200d}' => PrecedingCharacter::Nothing,
+            '\u{fe00}'..='\u{fe0f}' => PrecedingCharacter::Selector,
+            c if c.is_ascii() => PrecedingCharacter::Ascii(c),
+            _ => PrecedingCharacter::Sign,
         }
     }
 
     fn hides(self, c: char) -> bool {
         match c {
             ' '..='~' => false,
-            '\u{200c}' | '\u{200d}' => !matches!(self, Before::Sign | Before::Selector),
-            '\u{fe00}'..='\u{fe0f}' => !matches!(self, Before::Sign | Before::Ascii('0'..='9' | '#' | '*')),
+            '\u{200c}' | '\u{200d}' => {
+                !matches!(self, PrecedingCharacter::Sign | PrecedingCharacter::Selector)
+            }
+            '\u{fe00}'..='\u{fe0f}' => {
+                !matches!(self, PrecedingCharacter::Sign | PrecedingCharacter::Ascii('0'..='9' | '#' | '*'))
+            }
             c => is_hidden(c),
         }
     }

@@ -11,7 +11,7 @@ use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::scheduler::Scheduler;
 use super::session::SessionLock;
-use super::sleeping::{Lent, sleep};
+use super::sleeping::{LentPermit, sleep};
 use super::stack;
 use super::work::{Principal, Work, WorkResult};
 use crate::questions::{Answer, QuestionId};
@@ -247,7 +247,7 @@ impl ProgramRun {
                 Poll::Pending if context.board.is_quiescent(calls.len()) => Poll::Ready(Event::Asks),
                 Poll::Pending => {
                     if lent.is_none() && context.only_sleeps(calls.len()) {
-                        lent = permit.clone().map(Lent::new);
+                        lent = permit.clone().map(LentPermit::new);
                     }
                     alarm.as_mut().poll(cx).map(|()| Event::Late)
                 }

@@ -22,17 +22,17 @@ pub trait RunPermit: Send + Sync {
 }
 
 /// A permit that its program does not need now.
-pub(super) struct Lent(Arc<dyn RunPermit>);
+pub(super) struct LentPermit(Arc<dyn RunPermit>);
 
-impl Lent {
+impl LentPermit {
     /// Gives it back until the guard is dropped.
-    pub(super) fn new(permit: Arc<dyn RunPermit>) -> Lent {
+    pub(super) fn new(permit: Arc<dyn RunPermit>) -> LentPermit {
         permit.lend();
-        Lent(permit)
+        LentPermit(permit)
     }
 }
 
-impl Drop for Lent {
+impl Drop for LentPermit {
     fn drop(&mut self) {
         self.0.take_back();
     }

@@ -24,7 +24,7 @@ pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
 
 /// Members of a `tools/call` request that is sent again because the server asked for input (2026-07-28), each the text of JSON.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Again<'a> {
+pub struct ResendMembers<'a> {
     /// `inputResponses`: an object.
     pub responses: Option<&'a str>,
     /// `requestState` as the server wrote it: a string.
@@ -34,7 +34,13 @@ pub struct Again<'a> {
 /// A `tools/call` request. `arguments` is the text of a JSON object; `meta` that of `_meta`, which
 /// the modern era demands on every request.
 #[must_use]
-pub fn tools_call(id: u64, tool: &str, arguments: &[u8], again: Again<'_>, meta: Option<&[u8]>) -> Vec<u8> {
+pub fn tools_call(
+    id: u64,
+    tool: &str,
+    arguments: &[u8],
+    again: ResendMembers<'_>,
+    meta: Option<&[u8]>,
+) -> Vec<u8> {
     let more = again.responses.map_or(0, str::len) + again.state.map_or(0, str::len);
     let room = 128 + tool.len() + arguments.len() + more + meta.map_or(0, <[u8]>::len);
     let mut out = message(room, Some(id), "tools/call");
@@ -141,14 +147,15 @@ mod tests {
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#
         );
         assert_eq!(
-            tools_call(12, "a\"b", b"{\"n\":\n1}", Again::default(), None),
+            tools_call(12, "a\"b", b"{\"n\":\n1}", ResendMembers::default(), None),
             br#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"a\"b","arguments":{"n": 1}}}"#
         );
         assert_eq!(
-            tools_call(1, "t", b"{}", Again::default(), Some(b"{\"m\":1}")),
+            tools_call(1, "t", b"{}", ResendMembers::default(), Some(b"{\"m\":1}")),
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"m":1}}}"#
         );
-        let again = Again { responses: Some(r#"{"k":{"action":"decline"}}"#), state: Some(r#""a\u0062""#) };
+        let again =
+            ResendMembers { responses: Some(r#"{"k":{"action":"decline"}}"#), state: Some(r#""a\u0062""#) };
         assert_eq!(
             String::from_utf8(tools_call(2, "t", b"{}", again, None)).unwrap(),
             r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{},"inputResponses":{"k":{"action":"decline"}},"requestState":"a\u0062"}}"#

@@ -105,7 +105,7 @@ pub struct ClientLine {
 /// The client cannot be asked: the call has no stream to it, too many requests are open, or the system has no
 /// entropy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoLine;
+pub struct ClientLineError;
 
 impl ClientLine {
     /// Opens a line for a call of this conversation. Returns it with the receiver of its messages.
@@ -123,17 +123,17 @@ impl ClientLine {
     ///
     /// # Errors
     /// It cannot be sent.
-    pub fn request(&self, method: &str, params: &str) -> Result<Pending, NoLine> {
+    pub fn request(&self, method: &str, params: &str) -> Result<Pending, ClientLineError> {
         let name = match self.connection.elsewhere() {
             Some(elsewhere) => elsewhere.request_name(),
             None => random_name(),
         };
-        let id: Arc<str> = format!("{PREFIX}{}", name.ok_or(NoLine)?).into();
+        let id: Arc<str> = format!("{PREFIX}{}", name.ok_or(ClientLineError)?).into();
         let (reply, replied) = oneshot::channel();
         {
             let mut open = self.connection.client_requests().open();
             if open.len() >= MAX_OPEN {
-                return Err(NoLine);
+                return Err(ClientLineError);
             }
             open.insert(id.clone(), reply);
         }
@@ -144,7 +144,7 @@ impl ClientLine {
             message.string("method", method);
             message.raw("params", params);
         });
-        self.out.send(message.into_bytes()).map_err(|_| NoLine)?;
+        self.out.send(message.into_bytes()).map_err(|_| ClientLineError)?;
         Ok(pending)
     }
 
@@ -245,10 +245,10 @@ mod tests {
         connection.cancel_all();
         assert_eq!(asked.reply().now_or_never(), Some(None));
         let kept: Vec<_> = (0..MAX_OPEN).map(|_| line.request("elicitation/create", "{}").unwrap()).collect();
-        assert_eq!(line.request("elicitation/create", "{}").unwrap_err(), NoLine);
+        assert_eq!(line.request("elicitation/create", "{}").unwrap_err(), ClientLineError);
         drop(kept);
         outgoing.close();
-        assert_eq!(line.request("elicitation/create", "{}").unwrap_err(), NoLine);
+        assert_eq!(line.request("elicitation/create", "{}").unwrap_err(), ClientLineError);
         assert!(connection.client_requests().open().is_empty(), "what was not sent waits for nothing");
     }
 }

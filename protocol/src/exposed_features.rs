@@ -34,7 +34,7 @@ pub struct ExposedFeatures {
 
 /// A parsed request of a client.
 #[derive(Debug)]
-pub(super) enum Ask {
+pub(super) enum ExposedRequest {
     /// A page of a list.
     List(FeatureKind, Option<String>),
     /// The contents of the resource at this URI.
@@ -177,11 +177,11 @@ impl ExposedFeatures {
     ///
     /// # Errors
     /// The error for the client.
-    pub(super) async fn answer(&self, principal: &Arc<str>, ask: Ask) -> Result<Value, RpcError> {
+    pub(super) async fn answer(&self, principal: &Arc<str>, ask: ExposedRequest) -> Result<Value, RpcError> {
         let account = self.upstreams.account(principal);
         let mut result = match ask {
-            Ask::List(kind, cursor) => self.page(kind, cursor, principal, &*account).await?,
-            Ask::Read(uri) => {
+            ExposedRequest::List(kind, cursor) => self.page(kind, cursor, principal, &*account).await?,
+            ExposedRequest::Read(uri) => {
                 let (name, inner) = self.resolve_uri(&uri).ok_or_else(|| not_found(&uri))?;
                 let features = self.started(name, principal).await?;
                 let limits = self.limits.per_call();
@@ -192,15 +192,15 @@ impl ExposedFeatures {
                 }
                 result
             }
-            Ask::Watch { uri, number, wanted: true } => {
+            ExposedRequest::Watch { uri, number, wanted: true } => {
                 self.subscribe(principal, number, &uri).await?;
                 json!({})
             }
-            Ask::Watch { uri, number, wanted: false } => {
+            ExposedRequest::Watch { uri, number, wanted: false } => {
                 self.unsubscribe(number, &uri).await;
                 json!({})
             }
-            Ask::Prompt(prompt, arguments) => {
+            ExposedRequest::Prompt(prompt, arguments) => {
                 let (name, inner) = self.resolve_name(&prompt).ok_or_else(|| unknown_prompt(&prompt))?;
                 let features = self.started(name, principal).await?;
                 let limits = self.limits.per_call();
@@ -214,7 +214,7 @@ impl ExposedFeatures {
                 }
                 result
             }
-            Ask::Complete { kind, subject, argument, value, context } => {
+            ExposedRequest::Complete { kind, subject, argument, value, context } => {
                 let resolved = match kind {
                     FeatureKind::Prompt => self.resolve_name(&subject),
                     FeatureKind::Resource | FeatureKind::Template => self.resolve_uri(&subject),

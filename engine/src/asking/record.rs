@@ -12,7 +12,7 @@ use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId, Question
 use ptc_mcp::json::Value as Json;
 use ptc_vm::graph::{DecodeError, WireReader, WireWriter};
 use ptc_vm::machine::{CallId, HostRequest};
-use ptc_vm::paging::{More, Standing, Way};
+use ptc_vm::paging::{More, RestMethod, Standing};
 use ptc_vm::value::ReplyWatch;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -216,9 +216,9 @@ fn write_page(page: &PageRecord, to: &mut WireWriter) {
         to.byte(place(&standing.more, &MORE));
         to.text(&standing.sign);
         let (way, limit) = match &standing.way {
-            Way::Pages => (0, None),
-            Way::Limit(name) => (1, Some(&**name)),
-            Way::Unknown => (2, None),
+            RestMethod::Pages => (0, None),
+            RestMethod::Limit(name) => (1, Some(&**name)),
+            RestMethod::Unknown => (2, None),
         };
         to.byte(way);
         write_text(limit, to);
@@ -242,9 +242,9 @@ fn read_page(from: &mut WireReader<'_>) -> Result<PageRecord, ResumeFault> {
                 more: choice(from, &MORE)?,
                 sign: text(from)?.into(),
                 way: match (unread(from.byte())?, option(from, text)?) {
-                    (0, None) => Way::Pages,
-                    (1, Some(name)) => Way::Limit(name.into()),
-                    (2, None) => Way::Unknown,
+                    (0, None) => RestMethod::Pages,
+                    (1, Some(name)) => RestMethod::Limit(name.into()),
+                    (2, None) => RestMethod::Unknown,
                     _ => return Err(RECORD),
                 },
                 clamped: option(from, |from| Ok((number(from)?, number(from)?)))?,

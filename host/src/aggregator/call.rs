@@ -18,7 +18,7 @@ use ptc_base::text::clip;
 use ptc_base::time;
 use ptc_engine::questions::MAX_ASKED_BYTES;
 use ptc_engine::{Desk, RunContext};
-use ptc_upstreams::upstream::{Again, Call, CallFault, CallLimits};
+use ptc_upstreams::upstream::{Call, CallFault, CallLimits, ResendMembers};
 use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ pub(super) async fn answer(
         let sent = Call {
             tool,
             arguments: &arguments,
-            again: Again::default(),
+            again: ResendMembers::default(),
             limits,
             arrivals: Some(&charge),
             caller,

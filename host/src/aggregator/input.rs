@@ -11,9 +11,9 @@ use ptc_mcp::json::from_str;
 use ptc_mcp::text::clip;
 use ptc_secret::digest::sha256_of_parts;
 use ptc_upstreams::upstream::{
-    Again, AskedSampling, Call, CallFault, CallLimits, CallQuestion, CallReply, Caller, Elicitation,
-    ElicitationMode, InputRequest, InputRequired, NotAskable, QuestionSink, SamplingFault, Takes, Unfinished,
-    Upstream,
+    AcceptedQuestions, AskedSampling, Call, CallFault, CallLimits, CallQuestion, CallReply, Caller,
+    Elicitation, ElicitationMode, InputRequest, InputRequired, NotAskable, QuestionSink, ResendMembers,
+    SamplingFault, Unfinished, Upstream,
 };
 use ptc_vm::machine::UpstreamCall;
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ impl Exchange<'_> {
         let first = match before {
             // In a box, as most calls are answered at once.
             Some(progress) => Box::pin(self.go_on(progress)).await,
-            None => self.send(Again::default()).await,
+            None => self.send(ResendMembers::default()).await,
         };
         match first {
             Err(fault)
@@ -69,11 +69,11 @@ impl Exchange<'_> {
     }
 
     /// Sends the call. Questions that the upstream asks meanwhile are forwarded while the connection is held open.
-    async fn send(&self, again: Again<'_>) -> Result<CallReply, CallFault> {
+    async fn send(&self, again: ResendMembers<'_>) -> Result<CallReply, CallFault> {
         let limits = CallLimits { deadline: self.run.deadline(), ..self.call.limits };
         let caller = Caller { follows_tasks: self.aggregator.tasks, ..self.call.caller };
         let call = Call { again, limits, caller, ..self.call };
-        let takes = Takes { questions: self.may_ask(), sampling: self.sampler().is_some() };
+        let takes = AcceptedQuestions { questions: self.may_ask(), sampling: self.sampler().is_some() };
         if !takes.questions && !takes.sampling {
             return self.upstream.call(call).await;
         }
@@ -194,16 +194,16 @@ impl Exchange<'_> {
             ResendCause::Input(input) if input.requests.is_empty() => {
                 time::sleep(NOTHING_ASKED).await;
                 let state = input.state.as_ref().map(|state| state.get());
-                self.send(Again { responses: None, state }).await
+                self.send(ResendMembers { responses: None, state }).await
             }
             ResendCause::Input(input) => {
                 let responses = self.responses(&progress, input).await?;
                 let state = input.state.as_ref().map(|state| state.get());
-                self.send(Again { responses: Some(&responses), state }).await
+                self.send(ResendMembers { responses: Some(&responses), state }).await
             }
             ResendCause::Pages(pages) => {
                 self.visited(&progress, pages).await?;
-                self.send(Again::default()).await
+                self.send(ResendMembers::default()).await
             }
             ResendCause::Task(task, input) => self.followed(task.clone(), Some(input.clone())).await,
         }

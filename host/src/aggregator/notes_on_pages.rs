@@ -2,7 +2,7 @@
 
 use super::notes::MOST;
 use ptc_engine::{CallRecord, PageRecord};
-use ptc_vm::paging::{More, Standing, Way};
+use ptc_vm::paging::{More, RestMethod, Standing};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -94,15 +94,15 @@ impl<'r> Pages<'r> {
             More::No => text.push_str(": there may be more"),
         }
         match way {
-            Way::Pages => text.push_str("; (tool/pages …) gets all"),
-            Way::Limit(name) => {
+            RestMethod::Pages => text.push_str("; (tool/pages …) gets all"),
+            RestMethod::Limit(name) => {
                 let _ = write!(text, "; a greater {name:?} may get all");
             }
             // Of a clamped number it is not known that there is more.
-            Way::Unknown if *more == More::Yes => {
+            RestMethod::Unknown if *more == More::Yes => {
                 text.push_str("; no argument of it is known to get the rest")
             }
-            Way::Unknown => {}
+            RestMethod::Unknown => {}
         }
         if further > 0 {
             let _ = write!(text, " (and {further} more of its answers)");

@@ -9,7 +9,7 @@ use crate::catalog::ServerEntry;
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;
 use ptc_secret::credentials::Redactor;
-use ptc_upstreams::upstream::{Again, Call, CallLimits, Caller};
+use ptc_upstreams::upstream::{Call, CallLimits, Caller, ResendMembers};
 
 /// The tool with which file servers tell it.
 const TELLS: &str = "list_allowed_directories";
@@ -34,7 +34,7 @@ pub(super) async fn reported_roots(
     let call = Call {
         tool: TELLS,
         arguments: b"{}",
-        again: Again::default(),
+        again: ResendMembers::default(),
         limits: CallLimits::within(LIMITS.0, LIMITS.1),
         arrivals: None,
         caller: Caller::default(),

@@ -5,7 +5,7 @@ use ptc_base::sync::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::shape_file::{Former, ShapeFile, ShapeRow};
+use super::shape_file::{FormerShapes, ShapeFile, ShapeRow};
 use crate::catalog::{ServerEntry, ToolEntry};
 use ptc_schema::answer_shape::{answer_shape, common_shape};
 use ptc_secret::credentials::Redactor;
@@ -21,7 +21,7 @@ const MAX_ANSWERS: u8 = 4;
 #[derive(Debug, Default)]
 pub(super) struct SeenShapes {
     by_principal: RwLock<ByPrincipal>,
-    former: Former,
+    former: FormerShapes,
     file: Option<Arc<ShapeFile>>,
 }
 

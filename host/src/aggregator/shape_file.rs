@@ -24,9 +24,9 @@ type ShapeKey = (String, String, String);
 
 /// The shapes of former starts.
 #[derive(Debug, Default)]
-pub(super) struct Former(BTreeMap<ShapeKey, (u64, String)>);
+pub(super) struct FormerShapes(BTreeMap<ShapeKey, (u64, String)>);
 
-impl Former {
+impl FormerShapes {
     /// The shape of a tool whose definition is unchanged; none if its answers had nothing in common.
     pub(super) fn of(&self, principal: Option<&Arc<str>>, seen: SeenTool<'_>) -> Option<&str> {
         if self.0.is_empty() {
@@ -74,14 +74,14 @@ impl ShapeFile {
     }
 
     /// Its rows; none where it is missing or damaged.
-    pub(super) fn read(&self) -> Former {
-        let Some(Value::Array(rows)) = read_json(&self.path) else { return Former::default() };
+    pub(super) fn read(&self) -> FormerShapes {
+        let Some(Value::Array(rows)) = read_json(&self.path) else { return FormerShapes::default() };
         let row = |row: &Value| {
             let text = |at: usize| row.get(at).and_then(Value::as_str).map(str::to_owned);
             let shape = text(4).filter(|shape| shape.len() <= MAX_SHAPE)?;
             Some(((text(0)?, text(1)?, text(2)?), (u64::from_str_radix(&text(3)?, 16).ok()?, shape)))
         };
-        Former(rows.iter().take(MAX_ROWS).filter_map(row).collect())
+        FormerShapes(rows.iter().take(MAX_ROWS).filter_map(row).collect())
     }
 
     /// Keeps a row for the next start. Another thread writes it, together with rows that arrive meanwhile.
@@ -111,7 +111,7 @@ impl ShapeFile {
                 continue;
             }
             // Other processes of the same configuration write it, too.
-            let Former(mut all) = self.read();
+            let FormerShapes(mut all) = self.read();
             for row in rows {
                 if all.len() < MAX_ROWS || all.contains_key(&row.key) {
                     all.insert(row.key, (row.definition, row.shape));

@@ -7,7 +7,9 @@ use std::time::Duration;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode, StartError};
 use ptc_host::catalog::{tool_doc, tool_meta};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::upstream::{Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Payload};
+use ptc_host::upstream::{
+    Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Payload, ResendMembers,
+};
 use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -115,7 +117,7 @@ async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Res
             tool: "getThing",
             arguments,
             limits,
-            again: Again::default(),
+            again: ResendMembers::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,

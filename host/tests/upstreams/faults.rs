@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::upstream::{
-    Again, Arrivals, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Phase, Upstream,
+    Arrivals, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Phase, ResendMembers, Upstream,
 };
 use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
@@ -167,7 +167,7 @@ async fn echo(
             tool,
             arguments: arguments.as_bytes(),
             limits,
-            again: Again::default(),
+            again: ResendMembers::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,
@@ -335,7 +335,7 @@ async fn a_caller_without_memory() {
         let call = Call {
             tool: "t",
             arguments: arguments.as_bytes(),
-            again: Again::default(),
+            again: ResendMembers::default(),
             limits,
             arrivals: Some(&room),
             caller: Caller::default(),

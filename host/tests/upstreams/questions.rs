@@ -7,8 +7,8 @@ use libtest_mimic::Trial;
 use ptc_host::config::{Offered, UpstreamConfig};
 use ptc_host::time;
 use ptc_host::upstream::{
-    Again, Call, CallFault, CallLimits, CallQuestion, CallReply, Caller, ElicitationMode, InputRequest,
-    InputRequired, QuestionSink, Unfinished, Upstream,
+    Call, CallFault, CallLimits, CallQuestion, CallReply, Caller, ElicitationMode, InputRequest,
+    InputRequired, QuestionSink, ResendMembers, Unfinished, Upstream,
 };
 use ptc_mcp::json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -76,7 +76,7 @@ async fn call(
     upstream: &dyn Upstream,
     asking: &Arc<QuestionSink>,
     (tool, arguments): (&str, &str),
-    again: Again<'_>,
+    again: ResendMembers<'_>,
     limits: CallLimits,
 ) -> Result<CallReply, CallFault> {
     let caller = Caller { asking: Some(asking), ..Caller::default() };
@@ -112,12 +112,12 @@ async fn a_modern_call_is_sent_again() {
     let upstream = upstream_with(&server.url, |_, config| asks(config));
     let questions = Questions::of_run(1);
     let of = ("t", r#"{"a":1}"#);
-    let first = call(&upstream, &questions.asking, of, Again::default(), limits()).await.unwrap_err();
+    let first = call(&upstream, &questions.asking, of, ResendMembers::default(), limits()).await.unwrap_err();
     let input = wanted(first);
     let (key, InputRequest::Elicit(elicitation)) = &input.requests[0] else { panic!("{input:?}") };
     assert_eq!((&**key, elicitation.message.as_str()), ("k", "Which?"));
     let state = input.state.as_deref().map(serde_json::value::RawValue::get);
-    let again = Again { responses: Some(r#"{"k":{"action":"accept","content":{"r":"eu"}}}"#), state };
+    let again = ResendMembers { responses: Some(r#"{"k":{"action":"accept","content":{"r":"eu"}}}"#), state };
     let reply = call(&upstream, &questions.asking, of, again, limits()).await.unwrap();
     assert_eq!(json_of(reply), r#"{"state":"a/b"}"#);
     let calls: Vec<Hit> = server.hits().into_iter().filter(|hit| hit.rpc() == "tools/call").collect();
@@ -136,12 +136,12 @@ async fn a_modern_child_asks_too() {
     let upstream = stdio::upstream_of(stdio::entry("modern-asks"), asks);
     let questions = Questions::of_run(1);
     let of = ("ask", "{}");
-    let first = call(&upstream, &questions.asking, of, Again::default(), limits()).await.unwrap_err();
+    let first = call(&upstream, &questions.asking, of, ResendMembers::default(), limits()).await.unwrap_err();
     let input = wanted(first);
     let (_, InputRequest::Elicit(elicitation)) = &input.requests[0] else { panic!("{input:?}") };
     assert_eq!(elicitation.message, r#"{"elicitation":{"form":{},"url":{}}}"#);
     let state = input.state.as_deref().map(serde_json::value::RawValue::get);
-    let again = Again { responses: Some(r#"{"k":{"action":"decline"}}"#), state };
+    let again = ResendMembers { responses: Some(r#"{"k":{"action":"decline"}}"#), state };
     let reply = call(&upstream, &questions.asking, of, again, limits()).await.unwrap();
     let told: Value = serde_json::from_str(&json_of(reply)).unwrap();
     assert_eq!(told, json!({"told": {"k": {"action": "decline"}}, "state": "s\u{1F600}"}));
@@ -157,8 +157,9 @@ async fn an_error_names_pages() {
     });
     let upstream = upstream_with(&server.url, |_, config| asks(config));
     let questions = Questions::of_run(1);
-    let fault =
-        call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits()).await.unwrap_err();
+    let fault = call(&upstream, &questions.asking, ("t", "{}"), ResendMembers::default(), limits())
+        .await
+        .unwrap_err();
     assert_eq!(fault.message, "authorize first");
     let Some(Unfinished::Pages(pages)) = fault.unfinished.as_deref() else { panic!("{fault:?}") };
     let page = pages[0].as_ref().unwrap();
@@ -210,7 +211,7 @@ async fn a_stream_of_a_call_asks() {
     upstream.ensure_started().await.unwrap();
     let mut questions = Questions::of_run(1);
     let limits = less_than_the_person_takes();
-    let calling = call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits);
+    let calling = call(&upstream, &questions.asking, ("t", "{}"), ResendMembers::default(), limits);
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
         assert_eq!(question.elicitation.message, "Which?");
@@ -321,12 +322,13 @@ async fn asks_apart(old: bool) {
     upstream.ensure_started().await.unwrap();
     let mut questions = Questions::of_run(1);
     let limits = less_than_the_person_takes();
-    let calling = call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits);
+    let calling = call(&upstream, &questions.asking, ("t", "{}"), ResendMembers::default(), limits);
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
         // The stream is read meanwhile: another call of the run is answered.
         let other = Questions::of_run(1);
-        let quick = call(&upstream, &other.asking, ("quick", "{}"), Again::default(), self::limits()).await;
+        let quick =
+            call(&upstream, &other.asking, ("quick", "{}"), ResendMembers::default(), self::limits()).await;
         assert_eq!(json_of(quick.unwrap()), "1");
         past_an_hour().await;
         question.answer.send(r#"{"action":"accept","content":{"r":"eu"}}"#.to_owned()).unwrap();
@@ -343,9 +345,10 @@ async fn a_stream_apart_asks_the_only_run() {
     let upstream = upstream_with(&server.url, |_, config| asks(config));
     upstream.ensure_started().await.unwrap();
     let (mine, mut theirs) = (Questions::of_run(1), Questions::of_run(2));
-    let mut slow = Box::pin(call(&upstream, &mine.asking, ("never", "{}"), Again::default(), limits()));
+    let mut slow =
+        Box::pin(call(&upstream, &mine.asking, ("never", "{}"), ResendMembers::default(), limits()));
     assert!((&mut slow).now_or_never().is_none());
-    let dismissed = call(&upstream, &theirs.asking, ("t", "{}"), Again::default(), limits()).await;
+    let dismissed = call(&upstream, &theirs.asking, ("t", "{}"), ResendMembers::default(), limits()).await;
     assert_eq!(json_of(dismissed.unwrap()), r#"{"action":"cancel"}"#);
     assert!(theirs.asked.try_recv().is_err());
     drop(slow);
@@ -373,8 +376,8 @@ async fn a_pipe_asks_the_only_run() {
     let (one, two) = (question(1, json!({})), question(2, json!({})));
     let calling = async {
         tokio::join!(
-            call(&upstream, &first.asking, ("ask", &one), Again::default(), limits),
-            call(&upstream, &second.asking, ("ask", &two), Again::default(), limits),
+            call(&upstream, &first.asking, ("ask", &one), ResendMembers::default(), limits),
+            call(&upstream, &second.asking, ("ask", &two), ResendMembers::default(), limits),
         )
     };
     let answering = async {
@@ -393,11 +396,11 @@ async fn two_runs_are_not_asked() {
     let upstream = stdio::upstream_of(stdio::entry("plain"), asks);
     upstream.ensure_started().await.unwrap();
     let (mine, mut theirs) = (Questions::of_run(1), Questions::of_run(2));
-    let slow = call(&upstream, &mine.asking, ("never", "{}"), Again::default(), limits());
+    let slow = call(&upstream, &mine.asking, ("never", "{}"), ResendMembers::default(), limits());
     let mut slow = Box::pin(slow);
     assert!((&mut slow).now_or_never().is_none());
     let asks = question(1, json!({}));
-    let dismissed = call(&upstream, &theirs.asking, ("ask", &asks), Again::default(), limits()).await;
+    let dismissed = call(&upstream, &theirs.asking, ("ask", &asks), ResendMembers::default(), limits()).await;
     assert_eq!(json_of(dismissed.unwrap()), r#"{"action":"cancel"}"#);
     assert!(theirs.asked.try_recv().is_err());
     drop(slow);
@@ -412,10 +415,11 @@ async fn a_serial_upstream() {
     upstream.ensure_started().await.unwrap();
     let (mut mine, theirs) = (Questions::of_run(1), Questions::of_run(2));
     let asks = question(1, json!({}));
-    let mut asking = Box::pin(call(&upstream, &mine.asking, ("ask", &asks), Again::default(), limits()));
+    let mut asking =
+        Box::pin(call(&upstream, &mine.asking, ("ask", &asks), ResendMembers::default(), limits()));
     assert!((&mut asking).now_or_never().is_none());
     let mut other =
-        Box::pin(call(&upstream, &theirs.asking, ("echo", r#"{"a":1}"#), Again::default(), limits()));
+        Box::pin(call(&upstream, &theirs.asking, ("echo", r#"{"a":1}"#), ResendMembers::default(), limits()));
     let question = tokio::select! {
         question = mine.asked.recv() => question.unwrap(),
         _ = &mut asking => panic!("it asks"),
@@ -433,18 +437,19 @@ async fn asked_twice() {
     upstream.ensure_started().await.unwrap();
     let mut questions = Questions::of_run(1);
     let arguments = question(1, json!({"times": 3}));
-    let calling = call(&upstream, &questions.asking, ("ask", &arguments), Again::default(), limits());
+    let calling = call(&upstream, &questions.asking, ("ask", &arguments), ResendMembers::default(), limits());
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
         // What is answered now was said behind all three.
         let other = Questions::of_run(1);
-        call(&upstream, &other.asking, ("echo", "{}"), Again::default(), limits()).await.unwrap();
+        call(&upstream, &other.asking, ("echo", "{}"), ResendMembers::default(), limits()).await.unwrap();
         assert!(questions.asked.try_recv().is_err(), "the same id while it is open");
         question.answer.send(r#"{"action":"decline"}"#.to_owned()).unwrap();
     };
     let (reply, ()) = tokio::join!(calling, answering);
     assert_eq!(json_of(reply.unwrap()), r#"{"action":"decline"}"#);
-    let answers = call(&upstream, &questions.asking, ("answers", "{}"), Again::default(), limits()).await;
+    let answers =
+        call(&upstream, &questions.asking, ("answers", "{}"), ResendMembers::default(), limits()).await;
     assert_eq!(json_of(answers.unwrap()), "[]", "it is answered once");
     upstream.shutdown().await;
 }
@@ -456,11 +461,11 @@ async fn a_withdrawn_question() {
     let arguments = question(1, json!({}));
     let withdrawing = Questions::of_run(1);
     let short = less_than_the_person_takes();
-    let calling = call(&upstream, &questions.asking, ("ask", &arguments), Again::default(), short);
+    let calling = call(&upstream, &questions.asking, ("ask", &arguments), ResendMembers::default(), short);
     let answering = async {
         let mut question = questions.asked.recv().await.unwrap();
         let of = ("answers", r#"{"withdraws":1}"#);
-        call(&upstream, &withdrawing.asking, of, Again::default(), limits()).await.unwrap();
+        call(&upstream, &withdrawing.asking, of, ResendMembers::default(), limits()).await.unwrap();
         question.answer.closed().await;
         past_an_hour().await;
     };
@@ -475,7 +480,8 @@ async fn a_late_question() {
     let ask = async |tool, arguments: &str| {
         // A question that comes during a later call of the run is taken for one of that call, which ends before it is answered.
         let questions = Questions::of_run(1);
-        let reply = call(&upstream, &questions.asking, (tool, arguments), Again::default(), limits()).await;
+        let reply =
+            call(&upstream, &questions.asking, (tool, arguments), ResendMembers::default(), limits()).await;
         json_of(reply.unwrap())
     };
     assert_eq!(ask("ask_late", &question(1, json!({}))).await, "true");
@@ -488,7 +494,8 @@ async fn nothing_offered() {
     let server = asking_server();
     let upstream = upstream_with(&server.url, |_, _| {});
     let mut questions = Questions::of_run(1);
-    let reply = call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits()).await.unwrap();
+    let reply =
+        call(&upstream, &questions.asking, ("t", "{}"), ResendMembers::default(), limits()).await.unwrap();
     let told: Value = serde_json::from_str(&json_of(reply)).unwrap();
     assert_eq!(told["error"]["code"], -32601);
     assert!(questions.asked.try_recv().is_err());

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use libtest_mimic::Trial;
 use ptc_host::time::{self, Clock};
 use ptc_host::upstream::{
-    Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Payload, Upstream,
+    Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Payload, ResendMembers, Upstream,
 };
 use ptc_mcp::json::Value;
 use ptc_test_support::{PATIENCE, wait_until_async};
@@ -108,7 +108,7 @@ pub(crate) async fn call_with(
             tool,
             arguments: arguments.as_bytes(),
             limits,
-            again: Again::default(),
+            again: ResendMembers::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,

@@ -58,7 +58,7 @@ pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json:
 /// that is not JSON.
 fn scan(bytes: &[u8]) -> Option<Message<'_>> {
     let mut scanner = Scanner::new(from_utf8(bytes).ok()?);
-    let envelope: Usual<'_> = read_envelope(&mut scanner).ok()?;
+    let envelope: UsualMessage<'_> = read_envelope(&mut scanner).ok()?;
     scanner.end().ok()?;
     Some(Message::from(envelope))
 }
@@ -112,10 +112,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
 }
 
 /// A message as its usual form is read.
-type Usual<'a> = Envelope<'a, Option<&'a str>, Option<&'a str>, Option<OutlinedResult<'a>>>;
+type UsualMessage<'a> = Envelope<'a, Option<&'a str>, Option<&'a str>, Option<OutlinedResult<'a>>>;
 
-impl<'a> From<Usual<'a>> for Message<'a> {
-    fn from(envelope: Usual<'a>) -> Self {
+impl<'a> From<UsualMessage<'a>> for Message<'a> {
+    fn from(envelope: UsualMessage<'a>) -> Self {
         let (result, outline) = envelope.result.map(|result| (result.text, result.outline)).unzip();
         Message {
             id: envelope.id,

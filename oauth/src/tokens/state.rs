@@ -67,11 +67,11 @@ pub struct TokenState {
 struct Pause {
     until: Timestamp,
     length: Duration,
-    why: Why,
+    why: PauseCause,
 }
 
 #[derive(Clone, Debug)]
-enum Why {
+enum PauseCause {
     Unavailable(String),
     /// Where no person takes part, a refusal is no end, but it is not tried at each call.
     Refused(ErrorCode),
@@ -199,7 +199,7 @@ impl TokenState {
         match stored {
             Ok(stored) if !self.busy && !self.unwritten => self.adopt(stored),
             Ok(_) => {}
-            Err(reason) => self.trouble(now, None, Why::Unavailable(reason)),
+            Err(reason) => self.trouble(now, None, PauseCause::Unavailable(reason)),
         }
     }
 
@@ -225,7 +225,7 @@ impl TokenState {
                 self.refuse(now, code);
             }
             ErrandOutcome::Unavailable { reason, retry_after } => {
-                self.trouble(now, retry_after, Why::Unavailable(reason))
+                self.trouble(now, retry_after, PauseCause::Unavailable(reason))
             }
         }
     }
@@ -233,7 +233,7 @@ impl TokenState {
     /// The errand under way ended without an outcome, since its task did.
     pub fn abandoned(&mut self, now: Timestamp) {
         self.busy = false;
-        self.trouble(now, None, Why::Unavailable("the renewal was interrupted".to_owned()));
+        self.trouble(now, None, PauseCause::Unavailable("the renewal was interrupted".to_owned()));
     }
 
     fn adopt(&mut self, record: Option<TokenRecord>) {
@@ -248,7 +248,7 @@ impl TokenState {
         if has_other_tokens {
             self.serial += 1;
             self.rejected = None;
-            if matches!(&self.pause, Some(Pause { why: Why::Refused(_), .. })) && error.is_none() {
+            if matches!(&self.pause, Some(Pause { why: PauseCause::Refused(_), .. })) && error.is_none() {
                 self.pause = None;
             }
         }
@@ -263,12 +263,12 @@ impl TokenState {
 
     fn refuse(&mut self, now: Timestamp, code: ErrorCode) {
         if self.renewal == Renewal::Grant {
-            self.trouble(now, None, Why::Refused(code.clone()));
+            self.trouble(now, None, PauseCause::Refused(code.clone()));
         }
         self.rejected = Some(code);
     }
 
-    fn trouble(&mut self, now: Timestamp, asked: Option<Duration>, why: Why) {
+    fn trouble(&mut self, now: Timestamp, asked: Option<Duration>, why: PauseCause) {
         let doubled = self.pause.as_ref().map_or(FIRST_PAUSE, |pause| pause.length * 2).min(LONGEST_PAUSE);
         let length = asked.map_or(doubled, |asked| asked.clamp(FIRST_PAUSE, LONGEST_PAUSE));
         self.pause = Some(Pause { until: now + length, length, why });
@@ -290,8 +290,8 @@ impl TokenState {
 impl Pause {
     fn decision(self) -> Decision {
         match self.why {
-            Why::Unavailable(reason) => Decision::Unavailable { reason, until: self.until },
-            Why::Refused(code) => Decision::SignIn(Some(code)),
+            PauseCause::Unavailable(reason) => Decision::Unavailable { reason, until: self.until },
+            PauseCause::Refused(code) => Decision::SignIn(Some(code)),
         }
     }
 }

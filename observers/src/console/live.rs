@@ -29,9 +29,9 @@ pub(super) struct LiveCall {
 
 /// All of them, the oldest first.
 #[derive(Default)]
-pub(super) struct Live(BTreeMap<EvalId, LiveCall>);
+pub(super) struct LiveCalls(BTreeMap<EvalId, LiveCall>);
 
-impl Live {
+impl LiveCalls {
     pub(super) fn insert(&mut self, eval_id: EvalId, call: LiveCall) {
         self.0.insert(eval_id, call);
     }

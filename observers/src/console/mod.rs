@@ -22,7 +22,7 @@ use ptc_host::sync::Mutex;
 
 use super::recent::record::shortened;
 use super::recording::{Recording, payloads};
-use live::{Live, LiveCall};
+use live::{LiveCall, LiveCalls};
 use ptc_protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
 use ptc_protocol::report::Payload;
 use timeline::Timelines;
@@ -30,7 +30,7 @@ use timeline::Timelines;
 /// The page's data besides the recent calls.
 pub struct Console {
     recording: Recording,
-    live: Mutex<Live>,
+    live: Mutex<LiveCalls>,
     timelines: Mutex<Timelines>,
 }
 

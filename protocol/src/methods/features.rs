@@ -14,7 +14,7 @@ use tracing::debug;
 
 use crate::call::{Call, CallWork};
 use crate::connection::{AdmissionError, Connection};
-use crate::exposed_features::{Ask, ExposedFeatures};
+use crate::exposed_features::{ExposedFeatures, ExposedRequest};
 use crate::handler_outcome::HandlerOutcome;
 use crate::reply::{self, Answers};
 use crate::results;
@@ -130,24 +130,26 @@ fn read(
     connection: &Connection,
     method: &str,
     params: &Params<'_>,
-) -> Result<Ask, RpcError> {
+) -> Result<ExposedRequest, RpcError> {
     let list = |kind| {
         let cursor = params.cursor.filter(|cursor| cursor.kind() != Kind::Null);
         let cursor =
             cursor.map(|cursor| cursor.as_str().map(String::from).ok_or_else(|| invalid("unknown cursor")));
-        Ok(Ask::List(kind, cursor.transpose()?))
+        Ok(ExposedRequest::List(kind, cursor.transpose()?))
     };
     match method {
         "resources/list" => list(FeatureKind::Resource),
         "resources/templates/list" => list(FeatureKind::Template),
         "prompts/list" => list(FeatureKind::Prompt),
-        "resources/read" => Ok(Ask::Read(text(params.uri, "uri")?)),
-        "resources/subscribe" | "resources/unsubscribe" => Ok(Ask::Watch {
+        "resources/read" => Ok(ExposedRequest::Read(text(params.uri, "uri")?)),
+        "resources/subscribe" | "resources/unsubscribe" => Ok(ExposedRequest::Watch {
             uri: text(params.uri, "uri")?,
             number: connection.watcher().unwrap_or_default(),
             wanted: method == "resources/subscribe",
         }),
-        "prompts/get" => Ok(Ask::Prompt(text(params.name, "name")?, object(params.arguments, "arguments")?)),
+        "prompts/get" => {
+            Ok(ExposedRequest::Prompt(text(params.name, "name")?, object(params.arguments, "arguments")?))
+        }
         _ => {
             let reference = member(params.reference, "type").and_then(Raw::as_str);
             let (kind, key) = match reference.as_deref() {
@@ -156,7 +158,7 @@ fn read(
                 _ => return Err(invalid("ref must be a prompt or a resource that is offered")),
             };
             let value = member(params.argument, "value").and_then(Raw::as_str);
-            Ok(Ask::Complete {
+            Ok(ExposedRequest::Complete {
                 kind,
                 subject: text(member(params.reference, key), &format!("ref.{key}"))?,
                 argument: text(member(params.argument, "name"), "argument.name")?,
@@ -174,7 +176,7 @@ fn run(
     id: &RequestId,
     method: &'static str,
     exposed: Arc<ExposedFeatures>,
-    ask: Ask,
+    ask: ExposedRequest,
 ) -> HandlerOutcome {
     let (era, owner) = (from.era, from.connection.owner().principal.shared_name());
     let (own_service, own_id) = (service.clone(), id.clone());

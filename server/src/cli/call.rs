@@ -3,7 +3,7 @@
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::{Catalog, check_call};
 use ptc_host::time;
-use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, Payload};
+use ptc_host::upstream::{Call, CallFault, CallLimits, Caller, Payload, ResendMembers};
 
 use super::{json, pairs, questions, report, tools};
 use crate::cli::output::outln;
@@ -111,7 +111,7 @@ async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits)
         tool: &tool,
         arguments: &checked.arguments,
         limits,
-        again: Again::default(),
+        again: ResendMembers::default(),
         arrivals: None,
         caller: Caller::default(),
         may_wrap,

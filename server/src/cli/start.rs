@@ -10,7 +10,7 @@ use ptc_host::visible::visible;
 use tracing::{error, warn};
 
 use crate::boot;
-use crate::options::command::{GivenOptions, Takes};
+use crate::options::command::{GivenOptions, OptionGroups};
 use crate::options::flags::{ALL, OptionGroup};
 use ptc_observers::log;
 use ptc_protocol::settings::BootError;
@@ -20,7 +20,7 @@ use ptc_tools::extensions::Extensions;
 #[derive(Clone, Debug)]
 pub(crate) struct Everything;
 
-impl Takes for Everything {
+impl OptionGroups for Everything {
     const GROUPS: &'static [OptionGroup] = &ALL;
 }
 

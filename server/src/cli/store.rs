@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::report;
 use crate::cli::output::{errln, outln};
-use crate::options::command::{GivenOptions, Takes};
+use crate::options::command::{GivenOptions, OptionGroups};
 use crate::options::flags::{OptionGroup, STATE};
 use crate::options::state::{given, shared_store};
 use ptc_protocol::settings::StateSettings;
@@ -65,7 +65,7 @@ struct NamesArgs {
 #[derive(Clone, Debug)]
 struct OfState;
 
-impl Takes for OfState {
+impl OptionGroups for OfState {
     const GROUPS: &'static [OptionGroup] = &[STATE];
 }
 

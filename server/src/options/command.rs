@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use super::flags::{ALL, Flag, OptionGroup, ValueKind};
 
 /// The groups of options that a command takes.
-pub(crate) trait Takes {
+pub(crate) trait OptionGroups {
     const GROUPS: &'static [OptionGroup];
 }
 
@@ -28,7 +28,7 @@ impl<T> FromArgMatches for GivenOptions<T> {
     }
 }
 
-impl<T: Takes> Args for GivenOptions<T> {
+impl<T: OptionGroups> Args for GivenOptions<T> {
     fn augment_args(command: Command) -> Command {
         command.args(arguments(T::GROUPS))
     }

@@ -16,7 +16,7 @@ use ptc_host::http::{Client, Limits, Request, Target};
 use ptc_host::sign_in::PROCESS;
 use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::store::FileStore;
-use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, FaultReason};
+use ptc_host::upstream::{Call, CallFault, CallLimits, Caller, FaultReason, ResendMembers};
 use ptc_mcp::json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
@@ -155,7 +155,7 @@ async fn call(aggregator: &Arc<Aggregator>) -> Result<(), CallFault> {
             tool,
             arguments: b"{}",
             limits,
-            again: Again::default(),
+            again: ResendMembers::default(),
             arrivals: None,
             caller,
             may_wrap: false,

@@ -27,7 +27,7 @@ pub(super) struct Filter {
 
 /// The query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum DebugQuery {
     Stats(Filter),
     Recent { filter: Filter, limit: usize },
     Get { id: String },
@@ -37,7 +37,7 @@ pub(super) enum Ask {
 ///
 /// # Errors
 /// The `message` of the first check that fails.
-pub(super) fn read(arguments: Option<Raw<'_>>) -> Result<Ask, String> {
+pub(super) fn read(arguments: Option<Raw<'_>>) -> Result<DebugQuery, String> {
     let mut given = GivenArguments::default();
     for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
         let slot = match &*key {
@@ -67,18 +67,18 @@ struct GivenArguments<'a> {
 }
 
 impl GivenArguments<'_> {
-    fn ask(&self) -> Result<Ask, String> {
+    fn ask(&self) -> Result<DebugQuery, String> {
         let Some(op) = present(self.op) else {
             return Err("argument `op` is required (one of: stats, recent, get)".into());
         };
         match op.as_str().as_deref() {
-            Some("stats") => Ok(Ask::Stats(self.filter()?)),
+            Some("stats") => Ok(DebugQuery::Stats(self.filter()?)),
             Some("recent") => {
                 let limit = bounded("limit", self.limit, MAX_LIMIT)?;
                 let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit as usize);
-                Ok(Ask::Recent { filter: self.filter()?, limit })
+                Ok(DebugQuery::Recent { filter: self.filter()?, limit })
             }
-            Some("get") => self.id().map(|id| Ask::Get { id }),
+            Some("get") => self.id().map(|id| DebugQuery::Get { id }),
             _ => Err(format!("argument `op` must be one of stats, recent, get (got: {})", echo(op))),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_mcp::json::{Object, Raw, object_text, write_array};
 
-use arguments::{Ask, Filter};
+use arguments::{DebugQuery, Filter};
 use get::Get;
 use ptc_observers::recent::{RecentCall, Ring};
 use ptc_observers::recording::Recording;
@@ -49,9 +49,9 @@ impl LispDebug {
         let room = ResponseBudget::of(context, self.max_response_bytes);
         let own = self.ring.of(&context.owner.principal);
         let structured = match ask {
-            Ask::Stats(filter) => self.stats(&own, filter, &room),
-            Ask::Recent { filter, limit } => self.recent(&own, filter, limit, &room),
-            Ask::Get { id } => {
+            DebugQuery::Stats(filter) => self.stats(&own, filter, &room),
+            DebugQuery::Recent { filter, limit } => self.recent(&own, filter, limit, &room),
+            DebugQuery::Get { id } => {
                 let get = Get { record: own.into_iter().find(|record| record.is(&id)), id, room };
                 let recording = self.recording.clone();
                 match &self.traces {

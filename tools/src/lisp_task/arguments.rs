@@ -16,14 +16,14 @@ pub(super) struct Task {
     /// The constraints as given.
     pub(super) constraints: Map,
     /// The known constraints.
-    pub(super) wishes: Wishes,
+    pub(super) wishes: ReductionOptions,
     /// The names of the unknown constraints.
     pub(super) unsupported: Vec<String>,
 }
 
 /// How the answer is to be reduced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wishes {
+pub(super) struct ReductionOptions {
     /// Most items of a list.
     pub(super) max_items: Option<usize>,
     /// The relevant fields.
@@ -93,8 +93,8 @@ fn constraints(value: Option<Raw<'_>>, max: usize) -> Result<Map, String> {
 }
 
 /// The known constraints, and the names of the others.
-fn wishes(constraints: &Map) -> (Wishes, Vec<String>) {
-    let (mut wishes, mut unsupported) = (Wishes::default(), Vec::new());
+fn wishes(constraints: &Map) -> (ReductionOptions, Vec<String>) {
+    let (mut wishes, mut unsupported) = (ReductionOptions::default(), Vec::new());
     for (key, value) in constraints {
         match (key.as_str(), value) {
             ("max_items" | "preferred_fields", Value::Null) => {}
@@ -166,7 +166,7 @@ mod tests {
             json!({"task": "t", "constraints": {"max_items": 2, "tone": 1, "preferred_fields": ["a", ""]}}),
         );
         let task = task.unwrap();
-        assert_eq!(task.wishes, Wishes { max_items: Some(2), preferred_fields: vec!["a".into()] });
+        assert_eq!(task.wishes, ReductionOptions { max_items: Some(2), preferred_fields: vec!["a".into()] });
         assert_eq!(task.unsupported, ["tone"]);
         let odd = checked(json!({"task": "t", "constraints": {"max_items": 0, "preferred_fields": null}}));
         assert_eq!(odd.unwrap().unsupported, ["max_items"]);

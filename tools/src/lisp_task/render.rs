@@ -3,7 +3,7 @@
 use ptc_host::text::clip;
 use ptc_mcp::json::{Map, Value, json};
 
-use super::arguments::Wishes;
+use super::arguments::ReductionOptions;
 
 /// An answer, cut to size.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,7 @@ impl RenderedAnswer {
 }
 
 /// Renders a value as the answer.
-pub(super) fn render(value: Value, wishes: &Wishes, max_bytes: usize) -> RenderedAnswer {
+pub(super) fn render(value: Value, wishes: &ReductionOptions, max_bytes: usize) -> RenderedAnswer {
     let mut value = decoded(value);
     if !wishes.preferred_fields.is_empty() {
         value = narrowed(value, &wishes.preferred_fields);
@@ -87,7 +87,7 @@ mod tests {
 
     fn rendered(value: Value, max_items: Option<usize>, fields: &[&str], max: usize) -> RenderedAnswer {
         let preferred_fields = fields.iter().map(|field| (*field).to_owned()).collect();
-        render(value, &Wishes { max_items, preferred_fields }, max)
+        render(value, &ReductionOptions { max_items, preferred_fields }, max)
     }
 
     #[test]

@@ -36,7 +36,7 @@ const LEAVE_BYTES: usize = 1 << 20;
 
 /// State that the byte stream of a connection shares with its requests.
 #[derive(Debug)]
-pub(super) struct Here {
+pub(super) struct ConnectionState {
     /// Requests that are not answered yet.
     active: Cell<usize>,
     /// Bytes that do not form a complete request yet.
@@ -46,11 +46,11 @@ pub(super) struct Here {
     sent_away: Cell<bool>,
 }
 
-impl Here {
+impl ConnectionState {
     /// A new connection, whose incomplete heads are charged to `head`.
     pub(super) fn new(head: HeadReservation) -> Rc<Self> {
         let (active, unfinished, sent_away) = Default::default();
-        Rc::new(Here { active, unfinished, head: RefCell::new(head), sent_away })
+        Rc::new(ConnectionState { active, unfinished, head: RefCell::new(head), sent_away })
     }
 
     /// Notes that the head of a request has arrived.
@@ -83,12 +83,12 @@ impl Here {
 }
 
 /// A stream between a client and the server that serves it.
-pub(super) struct Calm<S> {
+pub(super) struct CalmStream<S> {
     stream: S,
     /// Bytes read in this turn.
     in_turn: usize,
     protocol: Protocol,
-    here: Rc<Here>,
+    here: Rc<ConnectionState>,
     registry: Arc<ConnectionRegistry>,
 }
 
@@ -124,11 +124,11 @@ impl Http2 {
     }
 }
 
-impl<S> Calm<S> {
+impl<S> CalmStream<S> {
     /// A new connection over `stream`, one of `registry`.
-    pub(super) fn new(stream: S, here: Rc<Here>, registry: Arc<ConnectionRegistry>) -> Self {
+    pub(super) fn new(stream: S, here: Rc<ConnectionState>, registry: Arc<ConnectionRegistry>) -> Self {
         let protocol = Protocol::Unknown(Preface::default());
-        Calm { stream, in_turn: 0, protocol, here, registry }
+        CalmStream { stream, in_turn: 0, protocol, here, registry }
     }
 
     /// True if these bytes may be processed.
@@ -154,7 +154,7 @@ impl<S> Calm<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> CalmStream<S> {
     /// Sends the last frame, as far as it can be written at once.
     fn send_away(&mut self, context: &mut Context<'_>) {
         self.here.sent_away.set(true);
@@ -203,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for CalmStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -240,7 +240,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for CalmStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

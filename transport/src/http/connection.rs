@@ -19,7 +19,7 @@ use ptc_host::time;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use super::calm::{Calm, Here, MAX_BUFFER_BYTES};
+use super::calm::{CalmStream, ConnectionState, MAX_BUFFER_BYTES};
 use super::connection_registry::{Activity, CloseReason, Registration, Rest};
 use super::endpoint::Endpoint;
 use super::gated_future::GatedFuture;
@@ -75,8 +75,8 @@ pub(super) async fn serve<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    let here = Here::new(endpoint.bodies.head());
-    let calm = Calm::new(stream, here.clone(), endpoint.connections.clone());
+    let here = ConnectionState::new(endpoint.bodies.head());
+    let calm = CalmStream::new(stream, here.clone(), endpoint.connections.clone());
     let server = Rc::new(Handle { endpoint: endpoint.clone(), here: here.clone() });
     answer(server, calm, peer, idle, registration, closing).await;
     if here.is_sent_away() {
@@ -87,7 +87,7 @@ pub(super) async fn serve<S>(
 /// Answers the requests of a connection until it ends.
 async fn answer<S>(
     server: Rc<Handle>,
-    stream: Calm<S>,
+    stream: CalmStream<S>,
     peer: IpAddr,
     idle: Duration,
     registration: &Registration,

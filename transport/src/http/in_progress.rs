@@ -12,7 +12,7 @@ use http::Request;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
 use super::body::Body;
-use super::calm::Here;
+use super::calm::ConnectionState;
 use super::connection_registry::Busy;
 use super::endpoint::Endpoint;
 
@@ -25,7 +25,7 @@ pub(super) struct InProgress(Rc<Handle>);
 /// A connection's handle of its server.
 pub(super) struct Handle {
     pub(super) endpoint: Arc<Endpoint>,
-    pub(super) here: Rc<Here>,
+    pub(super) here: Rc<ConnectionState>,
 }
 
 impl InProgress {

@@ -240,7 +240,7 @@ fn dismissal() -> String {
 mod tests {
     use super::super::inbound::tests::inbound_that_asks;
     use super::*;
-    use crate::upstream::{CallQuestion, Caller, Takes};
+    use crate::upstream::{AcceptedQuestions, CallQuestion, Caller};
     use futures_util::FutureExt as _;
     use futures_util::future::BoxFuture;
     use tokio::sync::mpsc;
@@ -344,7 +344,7 @@ mod tests {
         let none = refused(inbound.sample("1", params, Link::Session));
         assert_eq!(none, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no call is in flight"}}"#);
         let (mine, _asked, mut samplings) =
-            QuestionSink::taking(1, Takes { questions: false, sampling: true });
+            QuestionSink::taking(1, AcceptedQuestions { questions: false, sampling: true });
         let mine = Arc::new(mine);
         let call = inbound.enter(caller(&mine), "t");
         assert!(is_dismissed(inbound.elicit("1", FORM, Link::Session)), "nobody is there");

@@ -76,7 +76,7 @@ struct InboundState {
     unheard: usize,
     /// Where the calls in flight are asked, the oldest first; empty where neither people nor models are offered.
     asking: Vec<InFlight>,
-    remembered: VecDeque<(Whose, SaidMessage)>,
+    remembered: VecDeque<(MessageAudience, SaidMessage)>,
     /// When the present second of messages began, and how many it had.
     second: Option<(Instant, u32)>,
 }
@@ -107,7 +107,7 @@ enum Callers {
 
 /// The permitted readers of a message.
 #[derive(Debug)]
-enum Whose {
+enum MessageAudience {
     /// No call was in flight when it arrived.
     Anybody,
     Principal(Option<Arc<str>>),
@@ -293,9 +293,9 @@ impl Inbound {
     /// The latest messages that this principal may see, the oldest first.
     pub(super) fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
         let state = self.lock();
-        let may_see = |whose: &Whose| match whose {
-            Whose::Anybody => true,
-            Whose::Principal(name) => name.as_deref() == principal,
+        let may_see = |whose: &MessageAudience| match whose {
+            MessageAudience::Anybody => true,
+            MessageAudience::Principal(name) => name.as_deref() == principal,
         };
         state.remembered.iter().filter(|(whose, _)| may_see(whose)).map(|(_, said)| said.clone()).collect()
     }
@@ -327,9 +327,13 @@ impl Inbound {
         log(&message, &text);
         let mut state = self.lock();
         let (whose, audience) = match (own, &state.callers) {
-            (Some(caller), _) => (Whose::Principal(caller.principal.cloned()), caller.audience.cloned()),
-            (None, Callers::Nobody) => (Whose::Anybody, None),
-            (None, Callers::One(principal)) => (Whose::Principal(principal.clone()), state.only_audience()),
+            (Some(caller), _) => {
+                (MessageAudience::Principal(caller.principal.cloned()), caller.audience.cloned())
+            }
+            (None, Callers::Nobody) => (MessageAudience::Anybody, None),
+            (None, Callers::One(principal)) => {
+                (MessageAudience::Principal(principal.clone()), state.only_audience())
+            }
             (None, Callers::Several) => return,
         };
         if state.remembered.len() >= REMEMBERED {

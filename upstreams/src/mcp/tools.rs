@@ -20,12 +20,12 @@ const MAX_TOOLS: usize = 1000;
 const MAX_DROPPED_LINES: usize = 20;
 
 /// A requirement on tools beyond a name.
-pub(crate) type Admits = fn(&ToolInfo) -> Result<(), String>;
+pub(crate) type ToolRequirement = fn(&ToolInfo) -> Result<(), String>;
 
 /// Collects the pages of one list.
 pub(crate) struct ToolPages {
     upstream: Arc<str>,
-    admits: Admits,
+    admits: ToolRequirement,
     tools: Vec<ToolInfo>,
     names: HashSet<Box<str>>,
     pages: usize,
@@ -38,7 +38,7 @@ pub(crate) struct ToolPages {
 
 impl ToolPages {
     /// An empty list of at most `max_bytes` bytes over all pages. `admits` says why a tool cannot be offered.
-    pub(crate) fn new(upstream: &Arc<str>, max_bytes: usize, admits: Admits) -> Self {
+    pub(crate) fn new(upstream: &Arc<str>, max_bytes: usize, admits: ToolRequirement) -> Self {
         Self {
             upstream: upstream.clone(),
             admits,

@@ -14,7 +14,7 @@ use super::{content, result};
 use crate::config::UpstreamConfig;
 use crate::upstream::connections::OpenFor;
 use crate::upstream::lifecycle::{Lifecycle, StartedConnection, TransportConnection};
-use crate::upstream::one_run::{Inside, OneRun};
+use crate::upstream::one_run::{AdmittedCall, OneRun};
 use crate::upstream::slots::Slots;
 use crate::upstream::{
     Call, CallFault, CallReply, Caller, Health, Introduction, Query, SaidMessage, ToolInfo, Upstream,
@@ -126,7 +126,11 @@ impl<T: Transport> McpUpstream<T> {
     }
 
     /// Waits until no other program has the upstream, where it serves one at a time.
-    async fn alone(&self, caller: Caller<'_>, deadline: Instant) -> Result<Option<Inside<'_>>, CallFault> {
+    async fn alone(
+        &self,
+        caller: Caller<'_>,
+        deadline: Instant,
+    ) -> Result<Option<AdmittedCall<'_>>, CallFault> {
         let Some(one_run) = &self.one_run else { return Ok(None) };
         let run = caller.asking.map(|asking| asking.run);
         Box::pin(one_run.enter(run, deadline, T::NAME)).await.map(Some)

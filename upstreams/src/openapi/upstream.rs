@@ -377,7 +377,7 @@ mod tests {
     use super::*;
     use crate::config::{LoadOptions, ProcessEnv, Transport, UpstreamsConfig};
     use crate::upstream::Caller;
-    use crate::upstream::{Again, CallLimits, Payload, Phase};
+    use crate::upstream::{CallLimits, Payload, Phase, ResendMembers};
     use ptc_base::sync::Mutex;
 
     /// Answers each URL from a list and records the requests.
@@ -458,7 +458,7 @@ mod tests {
             .call(Call {
                 tool: "getThing",
                 arguments,
-                again: Again::default(),
+                again: ResendMembers::default(),
                 limits,
                 arrivals: None,
                 caller: Caller::default(),

@@ -73,7 +73,7 @@ impl Holders {
 
 /// The kinds of questions that a call accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Takes {
+pub struct AcceptedQuestions {
     /// People.
     pub questions: bool,
     /// The operator's model.
@@ -103,7 +103,7 @@ pub struct AskedSampling {
 impl QuestionSink {
     /// The sink for questions to people from the upstream of this run's call, and their receiver.
     pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<CallQuestion>) {
-        let (asking, asked, _) = Self::taking(run, Takes { questions: true, sampling: false });
+        let (asking, asked, _) = Self::taking(run, AcceptedQuestions { questions: true, sampling: false });
         (asking, asked)
     }
 
@@ -111,7 +111,7 @@ impl QuestionSink {
     /// requests for a model's answer.
     pub fn taking(
         run: usize,
-        takes: Takes,
+        takes: AcceptedQuestions,
     ) -> (Self, mpsc::UnboundedReceiver<CallQuestion>, mpsc::UnboundedReceiver<AskedSampling>) {
         let (questions, asked) = mpsc::unbounded_channel();
         let (samplings, asked_samplings) = mpsc::unbounded_channel();
@@ -189,10 +189,10 @@ impl fmt::Debug for QuestionSink {
 
 /// How long questions have been open for a call.
 #[derive(Debug, Default)]
-pub struct Stopwatch(Mutex<Stood>);
+pub struct Stopwatch(Mutex<StopwatchState>);
 
 #[derive(Debug, Default)]
-struct Stood {
+struct StopwatchState {
     /// Questions that are open, since when there are some.
     open: u32,
     since: Option<Instant>,
@@ -235,7 +235,7 @@ impl Stopwatch {
         stood.before + stood.since.map_or(Duration::ZERO, time::since)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Stood> {
+    fn lock(&self) -> MutexGuard<'_, StopwatchState> {
         self.0.lock()
     }
 }
@@ -312,7 +312,7 @@ mod tests {
             SamplingRequest::read(params).unwrap()
         };
         let (asking, _asked, mut samplings) =
-            QuestionSink::taking(1, Takes { questions: false, sampling: true });
+            QuestionSink::taking(1, AcceptedQuestions { questions: false, sampling: true });
         assert!(!asking.takes_questions && asking.takes_samplings());
         let (answered, ()) = tokio::join!(asking.sample(request()), async {
             let wanted = samplings.recv().await.unwrap();

@@ -20,20 +20,20 @@ use super::{
 use ptc_base::time::{Instant, timeout_at};
 
 /// A principal; all without a name are one.
-type Whose = Option<Arc<str>>;
+type ConnectionOwner = Option<Arc<str>>;
 
 /// Whose questions are open on the stream that all calls of a connection share.
 #[derive(Debug, Default)]
 pub(crate) struct OpenFor {
-    principals: Mutex<Vec<Whose>>,
+    principals: Mutex<Vec<ConnectionOwner>>,
     closed: Arc<Notify>,
 }
 
 impl OpenFor {
     /// A question of this principal is open, until the result is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, principal: Whose) -> OpenOf {
+    pub(crate) fn begin(self: &Arc<Self>, principal: ConnectionOwner) -> ConnectionQuestion {
         self.lock().push(principal.clone());
-        OpenOf { of: self.clone(), principal }
+        ConnectionQuestion { of: self.clone(), principal }
     }
 
     /// Whether a question of another principal is open.
@@ -41,19 +41,19 @@ impl OpenFor {
         self.lock().iter().any(|whose| whose.as_ref() != principal)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Whose>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ConnectionOwner>> {
         self.principals.lock()
     }
 }
 
 /// A question that is open.
 #[derive(Debug)]
-pub(crate) struct OpenOf {
+pub(crate) struct ConnectionQuestion {
     of: Arc<OpenFor>,
-    principal: Whose,
+    principal: ConnectionOwner,
 }
 
-impl Drop for OpenOf {
+impl Drop for ConnectionQuestion {
     fn drop(&mut self) {
         let mut open = self.of.lock();
         if let Some(at) = open.iter().position(|whose| *whose == self.principal) {
@@ -65,19 +65,20 @@ impl Drop for OpenOf {
 }
 
 /// Makes one more connection, which knows of the pages that the first one has people sent to.
-type Make = Box<dyn Fn(Option<Arc<Visits>>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
+type ConnectionFactory =
+    Box<dyn Fn(Option<Arc<Visits>>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
 
 /// An upstream with up to so many connections. All but the first are made when they are needed, and stay.
 pub struct Connections {
     first: Arc<dyn Upstream>,
-    make: Make,
+    make: ConnectionFactory,
     most: usize,
     more: Mutex<Vec<Arc<dyn Upstream>>>,
 }
 
 impl Connections {
     /// One connection, and up to `most` in all.
-    pub fn new(most: usize, make: Make) -> Result<Self, CallFault> {
+    pub fn new(most: usize, make: ConnectionFactory) -> Result<Self, CallFault> {
         Ok(Self { first: make(None)?, make, most, more: Mutex::default() })
     }
 

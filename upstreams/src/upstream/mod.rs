@@ -30,7 +30,7 @@ mod unfinished;
 pub mod unset;
 mod visits;
 
-pub use asking::{AskedSampling, CallQuestion, QuestionSink, Stopwatch, Takes};
+pub use asking::{AcceptedQuestions, AskedSampling, CallQuestion, QuestionSink, Stopwatch};
 pub use caller::{Caller, SaidMessage};
 pub use elicitation::{Elicitation, ElicitationMode, NotAskable};
 pub use fault::{CallFault, FailureAnswer, FaultReason};
@@ -55,7 +55,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ptc_base::time::{self, Instant};
-pub use ptc_mcp::encode::Again;
+pub use ptc_mcp::encode::ResendMembers;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
@@ -165,7 +165,7 @@ pub struct Call<'a> {
     /// The arguments as the text of one JSON object. It is sent unchanged: nothing is re-typed, re-ordered or dropped.
     pub arguments: &'a [u8],
     /// Additions to a repeated call: the answers that the upstream asked for.
-    pub again: Again<'a>,
+    pub again: ResendMembers<'a>,
     /// The limits of the call.
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.

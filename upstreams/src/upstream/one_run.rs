@@ -29,7 +29,7 @@ impl OneRun {
         run: Option<usize>,
         deadline: Instant,
         transport: &str,
-    ) -> Result<Inside<'_>, CallFault> {
+    ) -> Result<AdmittedCall<'_>, CallFault> {
         let entering = async {
             loop {
                 let mut changed = std::pin::pin!(self.changed.notified());
@@ -46,7 +46,7 @@ impl OneRun {
                 .never_sent()
                 .with_hint("The upstream serves one program at a time (serial), and another one has it.")
         })?;
-        Ok(Inside(self))
+        Ok(AdmittedCall(self))
     }
 
     fn try_enter(&self, run: Option<usize>) -> bool {
@@ -70,9 +70,9 @@ impl OneRun {
 
 /// A call that has been let in.
 #[derive(Debug)]
-pub(crate) struct Inside<'a>(&'a OneRun);
+pub(crate) struct AdmittedCall<'a>(&'a OneRun);
 
-impl Drop for Inside<'_> {
+impl Drop for AdmittedCall<'_> {
     fn drop(&mut self) {
         let mut present = self.0.lock();
         if let Some(inside) = &mut *present {

@@ -17,7 +17,7 @@ use super::{
 const MAX_PRINCIPALS: usize = 256;
 
 /// Makes the upstream of a principal.
-type Make = Box<dyn Fn(Option<&str>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
+type UpstreamFactory = Box<dyn Fn(Option<&str>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
 
 /// A principal and its upstream.
 type PrincipalUpstream = (Arc<str>, Arc<dyn Upstream>);
@@ -26,7 +26,7 @@ type PrincipalUpstream = (Arc<str>, Arc<dyn Upstream>);
 pub struct PerPrincipal {
     name: Arc<str>,
     kind: &'static str,
-    make: Make,
+    make: UpstreamFactory,
     /// The principal whose tools are everybody's: the only one there is. `None` where there may be several.
     home: Option<PrincipalUpstream>,
     /// The others, the one that called last at the end.
@@ -41,7 +41,7 @@ impl PerPrincipal {
         name: &str,
         kind: &'static str,
         home: Option<&Arc<str>>,
-        make: Make,
+        make: UpstreamFactory,
     ) -> Result<Self, CallFault> {
         let home = home.map(|home| make(Some(home)).map(|upstream| (home.clone(), upstream))).transpose()?;
         Ok(Self {

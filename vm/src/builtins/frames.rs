@@ -18,7 +18,7 @@ use super::series;
 use super::sets::relational;
 use super::strings::{escape, join};
 use super::subset::{grouping as runs, while_true};
-use super::support::{Each, Then};
+use super::support::{Each, ThenFrame};
 use super::transducers::{pipeline, split_transducer};
 use super::transform::{filtering, mapping};
 use super::trees::{tree_seq, walk};
@@ -63,29 +63,29 @@ frame_kinds! {
     "reduce" fold::Reduce;
     "reduce-kv" maps::ReduceKv;
     "reductions" fold::Reductions;
-    "reductions of nothing" fold::Alone;
+    "reductions of nothing" fold::SingleReduction;
     "regex scan" scan::Scan;
     "run!" Each<mapping::Ignore>;
     "select" Each<relational::RowFilter>;
     "sort" sort::Sorting;
     "sort keys" sort::SortKeys;
-    "tool/call!" Then<call_or_fail::Unwrap>;
+    "tool/call!" ThenFrame<call_or_fail::Unwrap>;
     "total by key" Each<sums::Total>;
     "trampoline" calling::Trampoline;
     "transducers" pipeline::Pipeline;
-    "transducers of the program" Then<split_transducer::WrittenFold>;
+    "transducers of the program" ThenFrame<split_transducer::WrittenFold>;
     "tree-seq" tree_seq::TreeSeq;
-    "update" Then<update::NewEntry>;
-    "update of an element" Then<update::NewElement>;
-    "update-in" Then<path::Levels>;
+    "update" ThenFrame<update::NewEntry>;
+    "update of an element" ThenFrame<update::NewElement>;
+    "update-in" ThenFrame<path::Levels>;
     "update-keys" Each<maps::NewKeys>;
     "update-vals" Each<maps::NewValues>;
     "update-vals of a vector" Each<maps::VectorCollector>;
-    "walk" walk::Once;
+    "walk" walk::LevelWalk;
     "walk in step" series::InStep;
     "walk of all nodes" walk::TreeWalk;
     "while" Each<while_true::Prefix>;
-    "with-out-str" Then<Capture>;
+    "with-out-str" ThenFrame<Capture>;
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::Builtin;
 use super::namespaces::JSON;
 use super::row::{frame, fun, section};
-use super::trees::walk::{Action, KeyConversion, When, walk};
+use super::trees::walk::{Action, KeyConversion, WalkOrder, walk};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::machine::{Ctx, Flow};
@@ -67,7 +67,7 @@ fn read(
         }
     };
     Ok(match action {
-        Some(action) => walk(action, When::After, value),
+        Some(action) => walk(action, WalkOrder::After, value),
         None => Flow::Return(value),
     })
 }

@@ -4,7 +4,7 @@ use super::{Arity, Op};
 use crate::value::Value;
 
 /// Where an instruction goes besides the next one.
-enum Ways {
+enum Successors {
     /// Nowhere else.
     On,
     /// Also there, with the height that it has there.
@@ -134,27 +134,29 @@ impl Op {
     }
 
     /// The height after this for the one before it, if it continues with the next instruction, and its other targets.
-    fn step(self, arity: &Arity, height: u32) -> Option<(u32, Ways)> {
+    fn step(self, arity: &Arity, height: u32) -> Option<(u32, Successors)> {
         let (pops, pushes, ways) = match self {
-            Op::Jump(target) | Op::Loop(target) => (0, 0, Ways::Only(target)),
-            Op::Recur { count, target, .. } => (u32::from(count), 0, Ways::Only(target)),
-            Op::Return | Op::Halt | Op::Fail => (1, 0, Ways::Out),
-            Op::JumpIfDefined { target, .. } => (0, 0, Ways::OnOr(target, height)),
+            Op::Jump(target) | Op::Loop(target) => (0, 0, Successors::Only(target)),
+            Op::Recur { count, target, .. } => (u32::from(count), 0, Successors::Only(target)),
+            Op::Return | Op::Halt | Op::Fail => (1, 0, Successors::Out),
+            Op::JumpIfDefined { target, .. } => (0, 0, Successors::OnOr(target, height)),
             Op::JumpIfFalse(target) | Op::JumpIfTrue(target) | Op::JumpIfNil(target) => {
-                (1, 0, Ways::OnOr(target, height.checked_sub(1)?))
+                (1, 0, Successors::OnOr(target, height.checked_sub(1)?))
             }
-            Op::JumpIfFalseKeep(target) | Op::JumpIfTrueKeep(target) => (1, 0, Ways::OnOr(target, height)),
-            Op::JumpIfNilKeep(target) | Op::TaskEnter(target) => (1, 1, Ways::OnOr(target, height)),
-            Op::Next { exit, .. } => (0, 1, Ways::OnOr(exit, height)),
-            Op::Slide(count) => (count.checked_add(1)?, 1, Ways::On),
-            Op::Vector(n) | Op::Set(n) => (n, 1, Ways::On),
-            Op::Map(n) => (n.checked_mul(2)?, 1, Ways::On),
+            Op::JumpIfFalseKeep(target) | Op::JumpIfTrueKeep(target) => {
+                (1, 0, Successors::OnOr(target, height))
+            }
+            Op::JumpIfNilKeep(target) | Op::TaskEnter(target) => (1, 1, Successors::OnOr(target, height)),
+            Op::Next { exit, .. } => (0, 1, Successors::OnOr(exit, height)),
+            Op::Slide(count) => (count.checked_add(1)?, 1, Successors::On),
+            Op::Vector(n) | Op::Set(n) => (n, 1, Successors::On),
+            Op::Map(n) => (n.checked_mul(2)?, 1, Successors::On),
             Op::Record(index) => match arity.constants.get(index as usize)? {
-                Value::Map(places) => (places.len() as u32, 1, Ways::On),
+                Value::Map(places) => (places.len() as u32, 1, Successors::On),
                 _ => return None,
             },
-            Op::Call(count) | Op::TailCall(count) => (count.checked_add(1)?, 1, Ways::On),
-            Op::Native { argc, .. } => (u32::from(argc), 1, Ways::On),
+            Op::Call(count) | Op::TailCall(count) => (count.checked_add(1)?, 1, Successors::On),
+            Op::Native { argc, .. } => (u32::from(argc), 1, Successors::On),
             Op::Nil
             | Op::True
             | Op::False
@@ -197,12 +199,12 @@ impl Op {
             | Op::Element { .. }
             | Op::ElementsFrom { .. }
             | Op::Entry { .. }
-            | Op::HasEntry { .. } => (0, 1, Ways::On),
+            | Op::HasEntry { .. } => (0, 1, Successors::On),
             // One more than before.
-            Op::Dup => (1, 2, Ways::On),
-            Op::SetLocal(_) | Op::Pop | Op::AppendTo(_) => (1, 0, Ways::On),
+            Op::Dup => (1, 2, Successors::On),
+            Op::SetLocal(_) | Op::Pop | Op::AppendTo(_) => (1, 0, Successors::On),
             Op::CheckSequential { .. } | Op::CheckMap(_) | Op::KeywordArguments(_) | Op::EndWalk(_) => {
-                (0, 0, Ways::On)
+                (0, 0, Successors::On)
             }
             Op::DefGlobal(_)
             | Op::DefGlobalDoc { .. }
@@ -230,7 +232,7 @@ impl Op {
             | Op::EqualLocal(_)
             | Op::EqualInt(_)
             | Op::Cursor
-            | Op::Walk => (1, 1, Ways::On),
+            | Op::Walk => (1, 1, Successors::On),
             Op::Add
             | Op::Subtract
             | Op::Multiply
@@ -241,7 +243,7 @@ impl Op {
             | Op::GreaterOrEqual
             | Op::Equal
             | Op::LookupOr { .. }
-            | Op::TaskLeave => (2, 1, Ways::On),
+            | Op::TaskLeave => (2, 1, Successors::On),
         };
         Some((height.checked_sub(pops)?.checked_add(pushes)?, ways))
     }
@@ -264,13 +266,13 @@ impl Arity {
                 }
                 let (behind, ways) = self.code[at].step(self, height)?;
                 (at, height) = match ways {
-                    Ways::On => (at + 1, behind),
-                    Ways::OnOr(target, there) => {
+                    Successors::On => (at + 1, behind),
+                    Successors::OnOr(target, there) => {
                         todo.push((target as usize, there));
                         (at + 1, behind)
                     }
-                    Ways::Only(target) => (target as usize, behind),
-                    Ways::Out => break,
+                    Successors::Only(target) => (target as usize, behind),
+                    Successors::Out => break,
                 };
             }
         }

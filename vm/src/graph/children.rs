@@ -19,25 +19,25 @@ pub(super) enum Child {
 }
 
 /// A child, and whether it is met once only: its parent is its only owner, and the parent is met once.
-pub(super) struct Met {
+pub(super) struct ChildEncounter {
     pub(super) child: Child,
     pub(super) once: bool,
 }
 
-impl Met {
-    fn held(value: &Value) -> Met {
+impl ChildEncounter {
+    fn held(value: &Value) -> ChildEncounter {
         // Before this look has made a holder more.
         let once = value.allocation().is_none_or(|allocation| allocation.holders == 1);
-        Met { child: Child::Value(value.clone()), once }
+        ChildEncounter { child: Child::Value(value.clone()), once }
     }
 
     /// A value out of a tree, whose nodes several versions of a collection may share.
-    fn of_tree(value: Value) -> Met {
-        Met { child: Child::Value(value), once: false }
+    fn of_tree(value: Value) -> ChildEncounter {
+        ChildEncounter { child: Child::Value(value), once: false }
     }
 
-    fn shape(shape: Rc<Shape>) -> Met {
-        Met { child: Child::Shape(shape), once: false }
+    fn shape(shape: Rc<Shape>) -> ChildEncounter {
+        ChildEncounter { child: Child::Shape(shape), once: false }
     }
 }
 
@@ -168,20 +168,20 @@ impl OpenValue {
     }
 
     /// The next child, in the node's order.
-    pub(super) fn next(&mut self) -> Option<Met> {
+    pub(super) fn next(&mut self) -> Option<ChildEncounter> {
         match self {
             OpenValue::Flat { vector, at } => {
                 *at += 1;
-                vector.as_flat()?.get(*at - 1).map(Met::held)
+                vector.as_flat()?.get(*at - 1).map(ChildEncounter::held)
             }
-            OpenValue::Long(items) => items.next().map(Met::of_tree),
+            OpenValue::Long(items) => items.next().map(ChildEncounter::of_tree),
             OpenValue::List { items, .. } => {
                 let items = Child::Value(Value::Vector(items.take()?));
-                Some(Met { child: items, once: false })
+                Some(ChildEncounter { child: items, once: false })
             }
             OpenValue::Pieces { pieces, repeated, items, piece, taken } => {
                 if let Some(value) = repeated.take() {
-                    return Some(Met::of_tree(value));
+                    return Some(ChildEncounter::of_tree(value));
                 }
                 let mut skipped = 0;
                 while *taken == *pieces.lengths.get(*piece)? {
@@ -189,58 +189,58 @@ impl OpenValue {
                     (*piece, *taken) = (*piece + 2, 0);
                 }
                 *taken += 1;
-                items.nth(skipped).map(Met::of_tree)
+                items.nth(skipped).map(ChildEncounter::of_tree)
             }
             OpenValue::Shape { shape, at } => {
                 *at += 1;
-                shape.keys().get(*at - 1).map(Met::held)
+                shape.keys().get(*at - 1).map(ChildEncounter::held)
             }
             OpenValue::Small { map, shape, at } => {
                 if let Some(shape) = shape.take() {
-                    return Some(Met::shape(shape));
+                    return Some(ChildEncounter::shape(shape));
                 }
                 *at += 1;
                 match map.contents() {
                     Contents::Small(_, values) | Contents::Watched(_, values, _) => {
-                        values.get(*at - 1).map(Met::held)
+                        values.get(*at - 1).map(ChildEncounter::held)
                     }
                     _ => None,
                 }
             }
             OpenValue::Row { shape, fields, .. } => {
                 if let Some(shape) = shape.take() {
-                    return Some(Met::shape(shape));
+                    return Some(ChildEncounter::shape(shape));
                 }
                 Some(match fields.next()? {
-                    RowField::Read(value) => Met::of_tree(value),
-                    RowField::Text(value) => Met { child: Child::Made(value), once: true },
+                    RowField::Read(value) => ChildEncounter::of_tree(value),
+                    RowField::Text(value) => ChildEncounter { child: Child::Made(value), once: true },
                 })
             }
             OpenValue::TreeMap { entries, value } => {
                 if let Some(value) = value.take() {
-                    return Some(Met::of_tree(value));
+                    return Some(ChildEncounter::of_tree(value));
                 }
                 let (key, its) = entries.next()?;
                 *value = Some(its);
-                Some(Met::of_tree(key))
+                Some(ChildEncounter::of_tree(key))
             }
-            OpenValue::SmallSet { shape, .. } => shape.take().map(Met::shape),
-            OpenValue::TreeSet(elements) => elements.next().map(Met::of_tree),
-            OpenValue::Closure { captures, .. } => {
-                captures.take().map(|captures| Met { child: Child::Captures(captures), once: false })
-            }
+            OpenValue::SmallSet { shape, .. } => shape.take().map(ChildEncounter::shape),
+            OpenValue::TreeSet(elements) => elements.next().map(ChildEncounter::of_tree),
+            OpenValue::Closure { captures, .. } => captures
+                .take()
+                .map(|captures| ChildEncounter { child: Child::Captures(captures), once: false }),
             OpenValue::Captures { captures, at } => {
                 *at += 1;
-                captures.values().get(*at - 1).map(Met::held)
+                captures.values().get(*at - 1).map(ChildEncounter::held)
             }
             OpenValue::Combinator { combinator, at } => {
                 *at += 1;
-                combinator.parts.get(*at - 1).map(Met::held)
+                combinator.parts.get(*at - 1).map(ChildEncounter::held)
             }
             OpenValue::Named { text, .. } => {
-                text.take().map(|text| Met { child: Child::Text(text), once: false })
+                text.take().map(|text| ChildEncounter { child: Child::Text(text), once: false })
             }
-            OpenValue::Cursor { collection, .. } => collection.take().map(Met::of_tree),
+            OpenValue::Cursor { collection, .. } => collection.take().map(ChildEncounter::of_tree),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! So a value that a program has from its text takes no more memory than before, and is the very allocation that its code
 //! compares with.
 
-use super::children::{Child, Met, OpenValue};
+use super::children::{Child, ChildEncounter, OpenValue};
 use crate::code::Program;
 use crate::error::Result;
 use crate::meter;
@@ -52,7 +52,7 @@ impl Constants {
 
     fn add(&mut self, constant: &Value) -> Result<()> {
         let mut open = Vec::new();
-        open.extend(self.meet(Met { child: Child::Value(constant.clone()), once: false })?);
+        open.extend(self.meet(ChildEncounter { child: Child::Value(constant.clone()), once: false })?);
         while let Some(top) = open.last_mut() {
             match top.next() {
                 Some(met) => open.extend(self.meet(met)?),
@@ -63,7 +63,7 @@ impl Constants {
     }
 
     /// Numbers a part that has not been met, and says how to go through it if it has parts of its own.
-    fn meet(&mut self, Met { child, .. }: Met) -> Result<Option<OpenValue>> {
+    fn meet(&mut self, ChildEncounter { child, .. }: ChildEncounter) -> Result<Option<OpenValue>> {
         let (address, part, open) = match child {
             Child::Shape(shape) => {
                 let open = OpenValue::Shape { shape: shape.clone(), at: 0 };
@@ -78,11 +78,11 @@ impl Constants {
                     // A list or a queue has its elements in common with a vector, and is told by it.
                     Value::List(items) | Value::Queue(items) => {
                         let items = Child::Value(Value::Vector(items.clone()));
-                        return self.meet(Met { child: items, once: false });
+                        return self.meet(ChildEncounter { child: items, once: false });
                     }
                     // A name has its text in common with strings, and is told by it.
                     Value::Var(text) | Value::Symbol(text) | Value::Tool(text) => {
-                        let text = Met { child: Child::Text(text.clone()), once: false };
+                        let text = ChildEncounter { child: Child::Text(text.clone()), once: false };
                         return self.meet(text);
                     }
                     _ => None,
@@ -90,7 +90,7 @@ impl Constants {
                 (allocation.address, ConstantAllocation::Value(value), open)
             }
             Child::Text(text) => {
-                return self.meet(Met { child: Child::Value(Value::Str(text)), once: false });
+                return self.meet(ChildEncounter { child: Child::Value(Value::Str(text)), once: false });
             }
             // Neither is in a constant.
             Child::Made(_) | Child::Captures(_) => return Ok(None),

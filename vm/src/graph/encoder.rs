@@ -1,6 +1,6 @@
 //! Values to bytes.
 
-use super::children::{Child, Met, OpenValue};
+use super::children::{Child, ChildEncounter, OpenValue};
 use super::constants::Constants;
 use super::nodes::NodeKind;
 use super::{BYTES_A_STEP, Bounds, EncodeError, GraphRef, WireWriter};
@@ -96,7 +96,7 @@ impl EncodedGraph {
 }
 
 /// The result of visiting a child.
-enum Look {
+enum ChildVisit {
     Told(GraphRef),
     Enter(OpenValue, Option<usize>),
 }
@@ -147,7 +147,7 @@ impl Encoder {
         if value.allocation().is_some() {
             self.kept.push(PinnedValue::Value(value.clone()));
         }
-        self.write(Met { child: Child::Value(value.clone()), once: false })
+        self.write(ChildEncounter { child: Child::Value(value.clone()), once: false })
     }
 
     /// Writes captured values, which closures may share.
@@ -156,7 +156,7 @@ impl Encoder {
     /// As [`value`](Encoder::value).
     pub fn captures(&mut self, captures: &Rc<Captures>) -> Result<GraphRef, EncodeError> {
         self.kept.push(PinnedValue::Captures(captures.clone()));
-        self.write(Met { child: Child::Captures(captures.clone()), once: false })
+        self.write(ChildEncounter { child: Child::Captures(captures.clone()), once: false })
     }
 
     /// Writes the documentation of a definition: as a place of its program where a value or a frame that was written before
@@ -279,10 +279,10 @@ impl Encoder {
         EncodedGraph { nodes, table: table.into_bytes(), programs, watches }
     }
 
-    fn write(&mut self, met: Met) -> Result<GraphRef, EncodeError> {
+    fn write(&mut self, met: ChildEncounter) -> Result<GraphRef, EncodeError> {
         let (open, address) = match self.look(met)? {
-            Look::Told(place) => return Ok(place),
-            Look::Enter(open, address) => (open, address),
+            ChildVisit::Told(place) => return Ok(place),
+            ChildVisit::Enter(open, address) => (open, address),
         };
         debug_assert!(self.levels.is_empty() && self.places.is_empty());
         self.levels.push(PartialNode { open, base: 0, address });
@@ -297,8 +297,8 @@ impl Encoder {
                 continue;
             };
             match self.look(met)? {
-                Look::Told(place) => self.child_is_at(place)?,
-                Look::Enter(open, address) => {
+                ChildVisit::Told(place) => self.child_is_at(place)?,
+                ChildVisit::Enter(open, address) => {
                     let base = self.places.len();
                     self.levels.push(PartialNode { open, base, address });
                 }
@@ -321,13 +321,13 @@ impl Encoder {
     }
 
     /// Writes a child that refers to nothing, or says how to go through one that does.
-    fn look(&mut self, Met { child, once }: Met) -> Result<Look, EncodeError> {
+    fn look(&mut self, ChildEncounter { child, once }: ChildEncounter) -> Result<ChildVisit, EncodeError> {
         match child {
             Child::Value(value) => {
                 let address = value.allocation().map(|allocation| allocation.address);
                 self.look_at_value(value, address, !once)
             }
-            Child::Made(value) => self.made(&value).map(Look::Told),
+            Child::Made(value) => self.made(&value).map(ChildVisit::Told),
             Child::Text(text) => {
                 let value = Value::Str(text);
                 let address = value.allocation().map(|allocation| allocation.address);
@@ -336,18 +336,18 @@ impl Encoder {
             Child::Shape(shape) => {
                 let address = Rc::as_ptr(&shape).addr();
                 if let Some(number) = self.known.get(&address) {
-                    return Ok(Look::Told(GraphRef::node(*number)));
+                    return Ok(ChildVisit::Told(GraphRef::node(*number)));
                 }
                 Ok(match self.constant(address)? {
-                    Some(place) => Look::Told(place),
-                    None => Look::Enter(OpenValue::Shape { shape, at: 0 }, Some(address)),
+                    Some(place) => ChildVisit::Told(place),
+                    None => ChildVisit::Enter(OpenValue::Shape { shape, at: 0 }, Some(address)),
                 })
             }
             Child::Captures(captures) => {
                 let address = Rc::as_ptr(&captures).addr();
                 Ok(match self.known.get(&address) {
-                    Some(number) => Look::Told(GraphRef::node(*number)),
-                    None => Look::Enter(OpenValue::Captures { captures, at: 0 }, Some(address)),
+                    Some(number) => ChildVisit::Told(GraphRef::node(*number)),
+                    None => ChildVisit::Enter(OpenValue::Captures { captures, at: 0 }, Some(address)),
                 })
             }
         }
@@ -358,28 +358,34 @@ impl Encoder {
         value: Value,
         address: Option<usize>,
         again: bool,
-    ) -> Result<Look, EncodeError> {
+    ) -> Result<ChildVisit, EncodeError> {
         let value = match value {
-            Value::Nil => return Ok(Look::Told(GraphRef::NIL)),
-            Value::False => return Ok(Look::Told(GraphRef::FALSE)),
-            Value::True => return Ok(Look::Told(GraphRef::TRUE)),
+            Value::Nil => return Ok(ChildVisit::Told(GraphRef::NIL)),
+            Value::False => return Ok(ChildVisit::Told(GraphRef::FALSE)),
+            Value::True => return Ok(ChildVisit::Told(GraphRef::TRUE)),
             Value::Int(n) => {
                 let told = GraphRef::int(n);
                 let place = told.map_or_else(|| self.scalar(&Value::Int(n), None), Ok)?;
-                return Ok(Look::Told(place));
+                return Ok(ChildVisit::Told(place));
             }
-            Value::Builtin(handle) => return self.builtin(handle).map(Look::Told),
+            Value::Builtin(handle) => return self.builtin(handle).map(ChildVisit::Told),
             // They have their text in common with strings, and are told by it.
             Value::Var(ref text) | Value::Symbol(ref text) | Value::Tool(ref text) => {
                 let text = Some(text.clone());
-                return Ok(Look::Enter(OpenValue::Named { value, text }, None));
+                return Ok(ChildVisit::Enter(OpenValue::Named { value, text }, None));
             }
             // They have their elements in common with a vector, and are told by it.
             Value::List(items) => {
-                return Ok(Look::Enter(OpenValue::List { kind: NodeKind::List, items: Some(items) }, None));
+                return Ok(ChildVisit::Enter(
+                    OpenValue::List { kind: NodeKind::List, items: Some(items) },
+                    None,
+                ));
             }
             Value::Queue(items) => {
-                return Ok(Look::Enter(OpenValue::List { kind: NodeKind::Queue, items: Some(items) }, None));
+                return Ok(ChildVisit::Enter(
+                    OpenValue::List { kind: NodeKind::Queue, items: Some(items) },
+                    None,
+                ));
             }
             value => value,
         };
@@ -387,13 +393,13 @@ impl Encoder {
             && let Some(address) = address
             && let Some(number) = self.known.get(&address)
         {
-            return Ok(Look::Told(GraphRef::node(*number)));
+            return Ok(ChildVisit::Told(GraphRef::node(*number)));
         }
         let address = address.filter(|_| again);
         if let Some(address) = address
             && let Some(place) = self.constant(address)?
         {
-            return Ok(Look::Told(place));
+            return Ok(ChildVisit::Told(place));
         }
         let open = match value {
             Value::Vector(vector) => OpenValue::vector(vector),
@@ -412,9 +418,9 @@ impl Encoder {
                 }
                 open
             }
-            scalar => return self.scalar(&scalar, address).map(Look::Told),
+            scalar => return self.scalar(&scalar, address).map(ChildVisit::Told),
         };
-        Ok(Look::Enter(open, address))
+        Ok(ChildVisit::Enter(open, address))
     }
 
     /// A field of a row, which has no owner. Short texts are shared as they are when rows are read.

@@ -6,7 +6,7 @@ use super::frame::Args;
 use super::library::Library;
 use super::namespace::Namespace;
 use super::output::Capture;
-use super::own::Own;
+use super::own::FiberState;
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Blob, Keyword, Map, Str, Value};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// The machine as a builtin sees it: its output, its time, the namespace, and direct calls.
 pub struct Ctx<'a> {
     pub(super) env: &'a mut Env,
-    pub(super) own: &'a mut Own,
+    pub(super) own: &'a mut FiberState,
     /// Work after which a long-running frame should answer [`Flow::Yield`](super::Flow::Yield).
     pub(super) slice: u64,
 }

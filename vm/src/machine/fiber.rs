@@ -6,7 +6,7 @@ use super::frame::{AnyFrame, Args, Flow, ForkKind, Input};
 use super::host_call::CallId;
 use super::operations;
 use super::output::Output;
-use super::own::Own;
+use super::own::FiberState;
 use super::stack::Stack;
 use crate::code::Arity;
 use crate::error::{Position, Result};
@@ -190,7 +190,7 @@ pub(super) struct Fiber {
     pub(super) stack: Stack,
     pub(super) frames: CallStack,
     pub(super) next: Option<FiberResumption>,
-    pub(super) own: Own,
+    pub(super) own: FiberState,
     /// For a branch: who forked it, and which branch it is.
     pub(super) parent: Option<(FiberId, u32)>,
     /// For a branch: definitions made in it and around it.
@@ -216,7 +216,7 @@ impl Fiber {
             stack: Stack::default(),
             frames: CallStack::default(),
             next: Some(next),
-            own: Own::default(),
+            own: FiberState::default(),
             parent: None,
             overlay: None,
             fork: None,

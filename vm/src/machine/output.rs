@@ -17,11 +17,11 @@ const MAX_NOTES: usize = 3;
 pub(super) struct Output {
     pub(super) prints: Vec<Str>,
     /// Few programs have any of it.
-    more: Option<Box<More>>,
+    more: Option<Box<RareOutput>>,
 }
 
 #[derive(Default)]
-struct More {
+struct RareOutput {
     blobs: Vec<Rc<Blob>>,
     bytes: u64,
     notes: Vec<Str>,
@@ -38,8 +38,8 @@ pub(crate) struct Capture {
 
 portable!(Capture { from, is_outermost });
 portable!(Output { prints, more });
-portable!(More { blobs, bytes, notes, captured }
-    if |more: &More| more.bytes == more.blobs.iter().map(|blob| blob.content().len()).sum::<u64>());
+portable!(RareOutput { blobs, bytes, notes, captured }
+    if |more: &RareOutput| more.bytes == more.blobs.iter().map(|blob| blob.content().len()).sum::<u64>());
 
 impl Output {
     /// Appends the output of a branch, or later output.

@@ -5,7 +5,7 @@ use crate::value::Map;
 
 /// The own things of one fiber.
 #[derive(Default)]
-pub(super) struct Own {
+pub(super) struct FiberState {
     /// Its output.
     pub(super) output: Output,
     /// Results of the memoized functions that it has called, by function and arguments. A branch begins with those of its

@@ -6,7 +6,7 @@
 //! Without such a host nothing here has any effect.
 //!
 //! Other work on the thread must find it as if there were no paused work. So all thread-locals of this crate that last from one
-//! charge to the next are put away for the time of a pause ([`Inside`]). A thread-local must not stay borrowed during a pause:
+//! charge to the next are put away for the time of a pause ([`PausedState`]). A thread-local must not stay borrowed during a pause:
 //! code that borrows one neither charges nor drops values until the borrow ends.
 
 use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, SavedMeter, has_passed, overdue};
@@ -84,7 +84,7 @@ pub(super) fn give_way(m: &Meter) {
     if !(pauses.is_due)() {
         return;
     }
-    let inside = Inside::put_away(m);
+    let inside = PausedState::put_away(m);
     let resumed = (pauses.pause)();
     inside.put_back(m);
     if resumed == PauseAnswer::CutShort && m.deadline.get().is_some() {
@@ -94,7 +94,7 @@ pub(super) fn give_way(m: &Meter) {
 }
 
 /// The state of paused work: the thread-locals of this crate that have a meaning between two charges.
-struct Inside {
+struct PausedState {
     meter: SavedMeter,
     pauses: Option<Pauses>,
     reservation: Option<Rc<dyn Reservation>>,
@@ -102,9 +102,9 @@ struct Inside {
     missed: MissedKeys,
 }
 
-impl Inside {
-    fn put_away(m: &Meter) -> Inside {
-        Inside {
+impl PausedState {
+    fn put_away(m: &Meter) -> PausedState {
+        PausedState {
             meter: m.replace(SavedMeter::NOTHING),
             pauses: m.pauses.take(),
             reservation: RESERVATION.take(),

@@ -20,4 +20,4 @@ pub use names::Role;
 pub(crate) use next::{NextPage, next, pairs};
 pub(crate) use page::{Page, is_list};
 pub use parameters::{PageArguments, Parameter, ParameterKind, Parameters, Scalar};
-pub use standing::{CallFacts, More, Standing, Way};
+pub use standing::{CallFacts, More, RestMethod, Standing};

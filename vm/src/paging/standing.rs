@@ -36,7 +36,7 @@ pub enum More {
 
 /// How to get the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum RestMethod {
     /// `tool/pages` gets all.
     Pages,
     /// A greater number of items at a time may: the argument for that.
@@ -57,7 +57,7 @@ pub struct Standing {
     /// The sign in the answer.
     pub sign: Box<str>,
     /// How to get the rest.
-    pub way: Way,
+    pub way: RestMethod,
     /// Items that the call asked for, and those that the tool gives at most, where these are fewer and came.
     pub clamped: Option<(u64, u64)>,
 }
@@ -85,31 +85,31 @@ impl Standing {
                     .maximum
                     .is_none_or(|most| sent.limit().or(limit.default).is_none_or(|size| size < most)) =>
             {
-                Way::Limit(limit.name.as_str().into())
+                RestMethod::Limit(limit.name.as_str().into())
             }
-            _ => Way::Unknown,
+            _ => RestMethod::Unknown,
         };
         let is_ended = signs.more.is_some_and(|more| !more.what) || signs.spent.is_some();
         let is_all = total.is_none() && signs.total.is_some_and(|total| total.strong);
         let clamped = clamped(&page, parameters, sent).filter(|_| !is_ended && !is_all);
         let is_beyond = || total.is_some() && !is_placed(&page, count, parameters, sent, before);
         let (more, sign, way) = match next(&page, count, parameters, sent, before) {
-            NextPage::Page { sign, .. } => (More::Yes, sign, Way::Pages),
+            NextPage::Page { sign, .. } => (More::Yes, sign, RestMethod::Pages),
             // A cursor of a weak name that no argument takes may be anything.
             NextPage::Stuck { sign } if signs.are_strong() || signs.more.is_some() || total.is_some() => {
                 (More::Yes, sign, without_way())
             }
             // Who names a number knows that there may be more.
             NextPage::Perhaps { is_full: true, .. } if sent.limit().is_none() || clamped.is_some() => {
-                (More::Perhaps, String::new(), Way::Pages)
+                (More::Perhaps, String::new(), RestMethod::Pages)
             }
             NextPage::Full { .. } if sent.limit().is_none() => (More::Perhaps, String::new(), without_way()),
             // A page of which nobody knows whether it is the last: its items alone are not all.
             NextPage::End | NextPage::Perhaps { .. } if !is_ended && is_beyond() => {
-                (More::Yes, String::new(), Way::Pages)
+                (More::Yes, String::new(), RestMethod::Pages)
             }
             NextPage::End | NextPage::Stuck { .. } | NextPage::Perhaps { .. } | NextPage::Full { .. } => {
-                (More::No, String::new(), Way::Unknown)
+                (More::No, String::new(), RestMethod::Unknown)
             }
         };
         Some(Standing {

@@ -19,7 +19,7 @@ const BYTES_PER_STEP: usize = 256;
 const UNSET: usize = usize::MAX;
 
 /// The ways that are open at a place, best first, and the places that each has stored.
-struct Ways {
+struct OpenThreads {
     order: Vec<StateID>,
     /// Where in `order` a state is, if it is there.
     index: Vec<u32>,
@@ -27,9 +27,13 @@ struct Ways {
     places: Vec<usize>,
 }
 
-impl Ways {
-    fn new(states: usize, places: usize) -> Ways {
-        Ways { order: Vec::with_capacity(states), index: vec![0; states], places: vec![0; states * places] }
+impl OpenThreads {
+    fn new(states: usize, places: usize) -> OpenThreads {
+        OpenThreads {
+            order: Vec::with_capacity(states),
+            index: vec![0; states],
+            places: vec![0; states * places],
+        }
     }
 
     /// Adds a state, unless it is there.
@@ -87,7 +91,7 @@ pub(super) fn find<R>(
 ) -> Result<Option<Groups>, R> {
     let (states, places) = (nfa.states().len(), places(nfa));
     charge((bytes(nfa) / BYTES_PER_STEP) as u64)?;
-    let (mut now, mut next) = (Ways::new(states, places), Ways::new(states, places));
+    let (mut now, mut next) = (OpenThreads::new(states, places), OpenThreads::new(states, places));
     let mut search = ThreadSearch { nfa, bytes: text.as_bytes(), tasks: Vec::new(), work: 0, charge };
     let mut own = vec![UNSET; places];
     let mut found: Option<Vec<usize>> = None;
@@ -147,7 +151,13 @@ impl<R, C: FnMut(u64) -> Result<(), R>> ThreadSearch<'_, C> {
     }
 
     /// Adds the ways that lead on from `state` at `at` without taking a byte.
-    fn open(&mut self, ways: &mut Ways, state: StateID, at: usize, own: &mut [usize]) -> Result<(), R> {
+    fn open(
+        &mut self,
+        ways: &mut OpenThreads,
+        state: StateID,
+        at: usize,
+        own: &mut [usize],
+    ) -> Result<(), R> {
         self.tasks.push(Task::Visit(state));
         while let Some(task) = self.tasks.pop() {
             let mut state = match task {

@@ -44,16 +44,16 @@ pub struct Regex {
 
 thread_local! {
     /// The payments of this thread's programs: for each account, the patterns by the numbers of their texts.
-    static PAID: RefCell<AHashMap<u64, AHashMap<u64, Paid>>> = RefCell::default();
+    static PAID: RefCell<AHashMap<u64, AHashMap<u64, PaidParts>>> = RefCell::default();
 }
 
 /// The paid parts of a pattern.
-struct Paid {
+struct PaidParts {
     source: Box<str>,
     parts: u16,
 }
 
-impl Paid {
+impl PaidParts {
     /// Bytes of the notes.
     fn bytes(&self) -> usize {
         self.parts.count_ones() as usize * PAID_BYTES
@@ -88,7 +88,7 @@ impl PaidPatterns {
         if parts == 0 || parts & !CompiledForm::ALL != 0 || source.len() > MAX_PATTERN_BYTES {
             return Ok(false);
         }
-        let paid = Paid { source: source.into(), parts };
+        let paid = PaidParts { source: source.into(), parts };
         meter::reserve(paid.bytes())?;
         meter::charge_memory(paid.bytes());
         let before = PAID
@@ -145,7 +145,7 @@ impl Meter for Regex {
                 let patterns = paid.entry(account).or_default();
                 let paid = patterns
                     .entry(pattern)
-                    .or_insert_with(|| Paid { source: self.source.as_str().into(), parts: 0 });
+                    .or_insert_with(|| PaidParts { source: self.source.as_str().into(), parts: 0 });
                 let before = paid.parts;
                 paid.parts |= part as u16;
                 before

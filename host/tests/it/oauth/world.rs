@@ -14,7 +14,7 @@ use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::store::{AuthStore, FileStore};
 use ptc_host::sign_in::{PROCESS, SignInContext, SignInError, SignedIn, Site};
 use ptc_host::time::Clock;
-use ptc_host::upstream::{Again, Call, CallFault, CallLimits, CallReply, Caller, Upstream};
+use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, Caller, ResendMembers, Upstream};
 use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 
@@ -225,7 +225,7 @@ pub(crate) async fn call_as(
         tool,
         arguments: b"{}",
         limits: CallLimits::within(Duration::from_secs(60), 1 << 20),
-        again: Again::default(),
+        again: ResendMembers::default(),
         arrivals: None,
         caller: Caller { principal, ..Caller::default() },
         may_wrap: true,

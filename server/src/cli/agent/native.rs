@@ -4,7 +4,9 @@ use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
 use ptc_host::engine::Asker;
 use ptc_host::time;
-use ptc_host::upstream::{Again, BlockMember, Call, CallLimits, CallReply, Caller, ContentBlock, Payload};
+use ptc_host::upstream::{
+    BlockMember, Call, CallLimits, CallReply, Caller, ContentBlock, Payload, ResendMembers,
+};
 use ptc_mcp::json::{Value as Json, json};
 
 use super::screen::Screen;
@@ -203,7 +205,7 @@ impl Handler {
             tool: &self.tool,
             arguments: &checked.arguments,
             limits,
-            again: Again::default(),
+            again: ResendMembers::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap,

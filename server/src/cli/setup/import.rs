@@ -14,7 +14,7 @@ use super::client_entry::starts_ptc;
 use super::clients::{CLIENTS, McpClient};
 use super::configured_servers::{self, ConfiguredServers};
 use super::mask;
-use super::merge::{Decision, Fate, decide};
+use super::merge::{Decision, MergeOutcome, decide};
 use super::upstreams_file::UpstreamsFile;
 use crate::cli::output::{self, outln};
 use crate::cli::report;
@@ -73,7 +73,8 @@ pub(super) fn found(args: &ImportArgs, env: &ProcessEnv, folder: &Path) -> Resul
             file.fault_of(name, entry, credentials, env)
         });
     let is_added = |path: &Path, name: &str| {
-        let mut added = decisions.iter().filter(|decision| matches!(decision.fate, Fate::Added { .. }));
+        let mut added =
+            decisions.iter().filter(|decision| matches!(decision.fate, MergeOutcome::Added { .. }));
         added.any(|decision| decision.path == path && decision.name == name)
     };
     warnings.retain(|(path, told)| told.upstream.as_deref().is_none_or(|name| is_added(path, name)));
@@ -178,12 +179,17 @@ fn agrees() -> bool {
 impl Import {
     /// The number of upstreams that would be added.
     pub(super) fn added(&self) -> usize {
-        self.decisions.iter().filter(|decision| matches!(decision.fate, Fate::Added { .. })).count()
+        self.decisions.iter().filter(|decision| matches!(decision.fate, MergeOutcome::Added { .. })).count()
     }
 
     /// The number of servers that cannot be imported, as the end of a sentence.
     pub(super) fn left_out(&self) -> String {
-        match self.decisions.iter().filter(|decision| matches!(decision.fate, Fate::Refused(_))).count() {
+        match self
+            .decisions
+            .iter()
+            .filter(|decision| matches!(decision.fate, MergeOutcome::Refused(_)))
+            .count()
+        {
             0 => String::new(),
             1 => " (1 is left out, see !)".to_owned(),
             more => format!(" ({more} are left out, see !)"),
@@ -202,14 +208,14 @@ impl Import {
             }
             let name = visible_line(&decision.name);
             let _ = match &decision.fate {
-                Fate::Added { name: ours, entry, .. } => {
+                MergeOutcome::Added { name: ours, entry, .. } => {
                     let renamed =
                         if *ours == name { String::new() } else { format!(" as {}", visible_line(ours)) };
                     writeln!(out, "  + {name}{renamed}  {}", reached(entry))
                 }
-                Fate::Double(same) => writeln!(out, "  = {name}  the same as {}", visible_line(same)),
-                Fate::Own => writeln!(out, "  - {name}  is ptc itself"),
-                Fate::Refused(sentence) => writeln!(out, "  ! {}", visible_line(sentence)),
+                MergeOutcome::Double(same) => writeln!(out, "  = {name}  the same as {}", visible_line(same)),
+                MergeOutcome::Own => writeln!(out, "  - {name}  is ptc itself"),
+                MergeOutcome::Refused(sentence) => writeln!(out, "  ! {}", visible_line(sentence)),
             };
         }
         if self.decisions.is_empty() {
@@ -224,7 +230,7 @@ impl Import {
     /// Adds the new entries to the file without writing it.
     fn apply(&self) -> Result<(), String> {
         for decision in &self.decisions {
-            let Fate::Added { name, entry, credentials } = &decision.fate else { continue };
+            let MergeOutcome::Added { name, entry, credentials } = &decision.fate else { continue };
             // As in the client's own file, a server that does not start must not stop the others.
             let mut entry = entry.clone();
             entry.insert("required".to_owned(), Value::Bool(false));

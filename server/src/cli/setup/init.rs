@@ -200,7 +200,7 @@ fn hints(client: &McpClient, launch: &Launch, upstreams: &UpstreamsFile) -> Stri
 
 /// The servers besides `ptc` that a client starts.
 #[derive(Default)]
-struct Others {
+struct OtherServers {
     /// Those in the client's file that `ptc` reaches as well.
     reached: Vec<String>,
     /// Those that it does not reach.
@@ -215,12 +215,12 @@ fn others(
     upstreams: &UpstreamsFile,
     env: &ProcessEnv,
     folder: &Path,
-) -> Others {
+) -> OtherServers {
     let mut sources = configured_servers::of_client(client, env, folder);
     if sources.iter().all(|source| source.path != *path) {
         sources = configured_servers::of_named(client.name, path, env, folder).into_iter().collect();
     }
-    let mut others = Others::default();
+    let mut others = OtherServers::default();
     for source in sources {
         let Ok(servers) = &source.servers else { continue };
         let started = servers

@@ -16,11 +16,11 @@ pub(super) struct Decision {
     /// The owner of its file, for people.
     pub(super) label: String,
     pub(super) path: PathBuf,
-    pub(super) fate: Fate,
+    pub(super) fate: MergeOutcome,
 }
 
 /// See [`Decision`].
-pub(super) enum Fate {
+pub(super) enum MergeOutcome {
     /// It is added.
     Added {
         /// Its name in the upstreams file.
@@ -59,7 +59,7 @@ pub(super) fn decide(
         let servers = match source.servers {
             Ok(servers) => servers,
             Err(fault) => {
-                decisions.push(decision(String::new(), Fate::Refused(fault)));
+                decisions.push(decision(String::new(), MergeOutcome::Refused(fault)));
                 continue;
             }
         };
@@ -69,17 +69,17 @@ pub(super) fn decide(
                 let shown = visible_line(&name);
                 let why =
                     format!("the name \"{shown}\" has invisible characters; give the server another one");
-                decisions.push(decision(String::new(), Fate::Refused(why)));
+                decisions.push(decision(String::new(), MergeOutcome::Refused(why)));
                 continue;
             }
             if is_own(&entry) {
-                decisions.push(decision(name, Fate::Own));
+                decisions.push(decision(name, MergeOutcome::Own));
                 continue;
             }
             let meaning = Identity::of(&Value::Object(entry.clone()));
             if let Some((same, _)) = known.iter().find(|(_, other)| other.is_same(&meaning)) {
                 let same = same.clone();
-                decisions.push(decision(name, Fate::Double(same)));
+                decisions.push(decision(name, MergeOutcome::Double(same)));
                 continue;
             }
             let free = |wanted: &str| !known.iter().any(|(other, _)| other == wanted);
@@ -89,15 +89,15 @@ pub(super) fn decide(
             if let Some(why) = fault_of(&ours, &entry, &credentials) {
                 let about = format!("upstream {ours}");
                 let why = if why.contains(&about) { why } else { format!("{about}: {why}") };
-                decisions.push(decision(name, Fate::Refused(why)));
+                decisions.push(decision(name, MergeOutcome::Refused(why)));
                 continue;
             }
             taken = others;
             known.push((ours.clone(), meaning));
-            decisions.push(decision(name, Fate::Added { name: ours, entry, credentials }));
+            decisions.push(decision(name, MergeOutcome::Added { name: ours, entry, credentials }));
         }
         for fault in servers.faults {
-            decisions.push(decision(String::new(), Fate::Refused(fault.to_string())));
+            decisions.push(decision(String::new(), MergeOutcome::Refused(fault.to_string())));
         }
     }
     decisions

@@ -23,7 +23,7 @@ fn every_thread_local_says_what_becomes_of_it_in_a_pause() {
         &FOUND.thread_locals,
         &listed,
         "Thread-locals",
-        "whether a pause puts it away (`Inside` in vm/src/meter/pausing.rs) or why it is not held across a charge",
+        "whether a pause puts it away (`PausedState` in vm/src/meter/pausing.rs) or why it is not held across a charge",
     );
 }
 

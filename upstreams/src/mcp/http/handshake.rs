@@ -27,7 +27,7 @@ pub(super) struct RememberedProtocol(AtomicU8);
 
 /// The protocols of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spoken {
+enum ServerProtocols {
     Handshake,
     Modern,
     /// HTTP+SSE of 2024-11-05.
@@ -35,21 +35,21 @@ enum Spoken {
 }
 
 impl RememberedProtocol {
-    fn get(&self) -> Option<Spoken> {
+    fn get(&self) -> Option<ServerProtocols> {
         match self.0.load(Ordering::Relaxed) {
-            1 => Some(Spoken::Handshake),
-            2 => Some(Spoken::Modern),
-            3 => Some(Spoken::OldStream),
+            1 => Some(ServerProtocols::Handshake),
+            2 => Some(ServerProtocols::Modern),
+            3 => Some(ServerProtocols::OldStream),
             _ => None,
         }
     }
 
-    fn set(&self, spoken: Option<Spoken>) {
+    fn set(&self, spoken: Option<ServerProtocols>) {
         let number = match spoken {
             None => 0,
-            Some(Spoken::Handshake) => 1,
-            Some(Spoken::Modern) => 2,
-            Some(Spoken::OldStream) => 3,
+            Some(ServerProtocols::Handshake) => 1,
+            Some(ServerProtocols::Modern) => 2,
+            Some(ServerProtocols::OldStream) => 3,
         };
         self.0.store(number, Ordering::Relaxed);
     }
@@ -62,9 +62,9 @@ pub(super) async fn start(
 ) -> Result<StartedConnection<HttpSession>, CallFault> {
     let (session, hello) = greet(&endpoint, &remembered).await?;
     remembered.set(Some(match (&session.old_stream, session.era) {
-        (Some(_), _) => Spoken::OldStream,
-        (None, Era::Handshake) => Spoken::Handshake,
-        (None, Era::Modern) => Spoken::Modern,
+        (Some(_), _) => ServerProtocols::OldStream,
+        (None, Era::Handshake) => ServerProtocols::Handshake,
+        (None, Era::Modern) => ServerProtocols::Modern,
     }));
     match list_tools(&endpoint, &session).await {
         Ok(tools) => {
@@ -89,7 +89,7 @@ async fn greet(
     if endpoint.entry.old_stream {
         return initialize_on_stream(endpoint).await;
     }
-    if remembered.get() == Some(Spoken::OldStream) {
+    if remembered.get() == Some(ServerProtocols::OldStream) {
         match initialize_on_stream(endpoint).await {
             // It has changed since: look again.
             Err(fault) if fault.http_status.is_some_and(|status| (400..500).contains(&status)) => {
@@ -101,7 +101,7 @@ async fn greet(
     match (endpoint.entry.protocol, remembered.get()) {
         (Protocol::Handshake, _) => initialize_or_stream(endpoint).await,
         (Protocol::Modern, _) => discover(endpoint, Duration::MAX).await.map_err(GreetingError::into_fault),
-        (Protocol::Auto, Some(Spoken::Handshake)) => match initialize(endpoint).await {
+        (Protocol::Auto, Some(ServerProtocols::Handshake)) => match initialize(endpoint).await {
             Ok(agreed) => Ok(agreed),
             Err(GreetingError::OtherEra(_)) => {
                 // It has changed since: look again.

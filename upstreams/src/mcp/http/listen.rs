@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use crate::config::{HttpConfig, Transport, UpstreamConfig};
     use crate::mcp::{ClientRoots, HttpUpstream};
-    use crate::upstream::{Again, Call, CallLimits, Caller, Upstream as _};
+    use crate::upstream::{Call, CallLimits, Caller, ResendMembers, Upstream as _};
     use ptc_base::pace::PIECE;
     use ptc_base::pace::work::take_work;
     use ptc_http::Client;
@@ -275,7 +275,7 @@ mod tests {
             tool: "t",
             arguments: b"{}",
             limits: CallLimits::within(Duration::from_secs(3600), COMMENTS + 1000),
-            again: Again::default(),
+            again: ResendMembers::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,

@@ -166,11 +166,11 @@ impl NativeFrame for Reductions {
 }
 
 /// `((reductions f []))`: the value of `(f)` alone.
-pub(crate) struct Alone(Value);
+pub(crate) struct SingleReduction(Value);
 
-portable!(Alone(function));
+portable!(SingleReduction(function));
 
-impl NativeFrame for Alone {
+impl NativeFrame for SingleReduction {
     fn resume(&mut self, _: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         Ok(match input {
             Input::Start => Flow::Call(take(&mut self.0), Default::default()),
@@ -184,7 +184,9 @@ pub(super) fn reductions(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
     let (function, items, acc) = opening(ctx, "reductions", args)?;
     let acc = match acc {
         Some(acc) => acc,
-        None if check::takes(ctx, &function, 0)? => return Ok(Flow::Push(Box::new(Alone(function)))),
+        None if check::takes(ctx, &function, 0)? => {
+            return Ok(Flow::Push(Box::new(SingleReduction(function))));
+        }
         None => return Ok(Flow::Return(Value::vector([]))),
     };
     let mut out = Builder::with_capacity(items.remaining().saturating_add(1))?;

@@ -1,7 +1,7 @@
 //! Comparing dates and points in time, and counting units between them.
 
 use super::points::{no_date, out_of_range};
-use super::when::{DAY, SECOND, When};
+use super::when::{DAY, DateOrMoment, SECOND};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 /// Both arguments of a comparison, of one kind.
 fn comparable<'v>(method: &str, args: &'v [Value]) -> Result<(&'v Temporal, &'v Temporal)> {
     let (receiver, other) = (java_type_name(&args[0]), java_type_name(&args[1]));
-    let fault = match (When::of(&args[0]), When::of(&args[1])) {
+    let fault = match (DateOrMoment::of(&args[0]), DateOrMoment::of(&args[1])) {
         (Some(_), Some(_)) => match args {
             [Value::Temporal(a), Value::Temporal(b)] if receiver == other => return Ok((a, b)),
             _ => format!("cannot compare {receiver} with {other} — use same types"),
@@ -63,8 +63,8 @@ pub(super) fn compare_to(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
         args => {
             let (a, b) = comparable(".compareTo", args)?;
             // As Java has it, what shows a later time is the later one of two at the same instant.
-            a.cmp(b).then_with(|| match (When::of(&args[0]), When::of(&args[1])) {
-                (Some(x @ When::Zoned(_, from)), Some(y @ When::Zoned(_, to))) => {
+            a.cmp(b).then_with(|| match (DateOrMoment::of(&args[0]), DateOrMoment::of(&args[1])) {
+                (Some(x @ DateOrMoment::Zoned(_, from)), Some(y @ DateOrMoment::Zoned(_, to))) => {
                     x.offset().cmp(&y.offset()).then_with(|| from.name().cmp(&to.name()))
                 }
                 _ => Ordering::Equal,
@@ -100,7 +100,7 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     };
     comparable(".between", &args[1..])?;
     let fixed = micros_of_unit(unit);
-    let (from, to) = match (When::of(&args[1]), When::of(&args[2])) {
+    let (from, to) = match (DateOrMoment::of(&args[1]), DateOrMoment::of(&args[2])) {
         (Some(from), Some(to)) => (from, to),
         _ => return Err(no_date(".between", &args[1])),
     };
@@ -110,15 +110,17 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     };
     let is_of_calendar = fixed.is_none_or(|micros| micros >= DAY);
     let elapsed = match (from, to) {
-        (When::Instant(a), When::Instant(b)) if fixed.is_some() => (a.micros, b.micros),
-        (When::Local(a), When::Local(b)) if !is_of_calendar => (a.micros, b.micros),
-        (When::Zoned(a, _), When::Zoned(b, _)) if !is_of_calendar => (a.micros, b.micros),
-        (When::Instant(_), _) => return Err(refused()),
+        (DateOrMoment::Instant(a), DateOrMoment::Instant(b)) if fixed.is_some() => (a.micros, b.micros),
+        (DateOrMoment::Local(a), DateOrMoment::Local(b)) if !is_of_calendar => (a.micros, b.micros),
+        (DateOrMoment::Zoned(a, _), DateOrMoment::Zoned(b, _)) if !is_of_calendar => (a.micros, b.micros),
+        (DateOrMoment::Instant(_), _) => return Err(refused()),
         _ if !is_of_calendar => return Err(refused()),
         _ => {
             // Both by the clock of the first.
             let to = match (from, to) {
-                (When::Zoned(_, zone), When::Zoned(moment, _)) => When::Zoned(moment, zone),
+                (DateOrMoment::Zoned(_, zone), DateOrMoment::Zoned(moment, _)) => {
+                    DateOrMoment::Zoned(moment, zone)
+                }
                 _ => to,
             };
             return Ok(Value::Int(by_calendar(unit, fixed, from.parts(), to.parts())));

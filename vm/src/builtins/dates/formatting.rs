@@ -1,9 +1,9 @@
 //! Dates and instants by patterns, and the names of days and months.
 
-use super::pattern::{DatePattern, Lack, MONTHS, PatternMismatch, WEEKDAYS};
+use super::pattern::{DatePattern, MONTHS, MissingPart, PatternMismatch, WEEKDAYS};
 use super::points::shorten;
 use super::text;
-use super::when::{Moment, When};
+use super::when::{DateOrMoment, Moment};
 use super::zones::check_zone_of_text;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
@@ -45,10 +45,10 @@ impl Formatter {
         })
     }
 
-    fn read(&self, text: &str) -> std::result::Result<When, PatternMismatch> {
+    fn read(&self, text: &str) -> std::result::Result<DateOrMoment, PatternMismatch> {
         let unfit = PatternMismatch::Meaning("it is not of that form");
         match self {
-            Formatter::Date => text::date(text).map(When::Day).ok_or(unfit),
+            Formatter::Date => text::date(text).map(DateOrMoment::Day).ok_or(unfit),
             Formatter::Pattern(pattern) => pattern.read(text),
             _ => match text::stamp(text, false) {
                 Some(stamp) if matches!(self, Formatter::LocalDateTime) && stamp.is_placed() => Err(unfit),
@@ -57,7 +57,7 @@ impl Formatter {
         }
     }
 
-    fn write(&self, when: When) -> std::result::Result<String, Lack> {
+    fn write(&self, when: DateOrMoment) -> std::result::Result<String, MissingPart> {
         if let Formatter::Pattern(pattern) = self {
             return pattern.write(when);
         }
@@ -65,17 +65,17 @@ impl Formatter {
             return Ok(Day::from_epoch(when.parts().0).iso());
         }
         let (moment, offset) = match when {
-            When::Day(_) => return Err(Lack::Time),
-            When::Local(moment) => (moment, None),
-            When::Instant(moment) | When::Zoned(moment, _) => (moment, when.offset()),
+            DateOrMoment::Day(_) => return Err(MissingPart::Time),
+            DateOrMoment::Local(moment) => (moment, None),
+            DateOrMoment::Instant(moment) | DateOrMoment::Zoned(moment, _) => (moment, when.offset()),
         };
         let Moment { micros, digits } = moment;
         let local = local_iso(micros, offset.unwrap_or(0), digits, false);
         Ok(match self {
             Formatter::Instant => {
-                local_iso(micros, offset.map(|_| 0).ok_or(Lack::Offset)?, digits, false) + "Z"
+                local_iso(micros, offset.map(|_| 0).ok_or(MissingPart::Offset)?, digits, false) + "Z"
             }
-            Formatter::Offset => local + &offset_text(offset.ok_or(Lack::Offset)?),
+            Formatter::Offset => local + &offset_text(offset.ok_or(MissingPart::Offset)?),
             Formatter::Zoned => match (offset, when.zone()) {
                 (Some(offset), Some(zone)) if !zone.is_offset() => {
                     format!("{local}{}[{}]", offset_text(offset), zone.name())
@@ -90,7 +90,7 @@ impl Formatter {
 }
 
 /// Reads `text` by `formatter`.
-pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<When> {
+pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<DateOrMoment> {
     let Value::Str(text) = text else { return Err(Error::argument(name, 1, "string", text)) };
     let Value::Str(formatter) = formatter else {
         return Err(Error::argument(name, 2, "formatter or pattern such as \"dd/MM/yyyy\"", formatter));
@@ -112,7 +112,7 @@ pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<Wh
 /// `(LocalDateTime/parse s)`, `(LocalDateTime/parse s formatter)`: without a zone, unless the text says an offset.
 pub(super) fn parse_local_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let when = match read_point("LocalDateTime/parse", args, "2024-01-31T10:15:30")? {
-        local @ When::Local(_) => local,
+        local @ DateOrMoment::Local(_) => local,
         other => other.settled(),
     };
     Ok(when.value())
@@ -124,7 +124,7 @@ pub(super) fn parse_offset_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> 
     let when = read_point(name, args, "2024-01-31T10:15:30+02:00")?;
     // A pattern without an offset means UTC.
     match when.instant() {
-        Some(moment) => Ok(When::Instant(moment).value()),
+        Some(moment) => Ok(DateOrMoment::Instant(moment).value()),
         None if args.len() > 1 => Ok(when.settled().value()),
         None => Err(no_point(name, args, "2024-01-31T10:15:30+02:00")),
     }
@@ -134,7 +134,7 @@ pub(super) fn parse_offset_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> 
 pub(super) fn parse_zoned_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (name, form) = ("ZonedDateTime/parse", "2024-01-31T10:15:30+01:00[Europe/Berlin]");
     match read_point(name, args, form)? {
-        zoned @ When::Zoned(..) => Ok(zoned.value()),
+        zoned @ DateOrMoment::Zoned(..) => Ok(zoned.value()),
         _ if args.len() > 1 => Err(Error::type_error(format!(
             "{name}: the pattern has no zone: add XXX or VV, or use LocalDateTime/parse and .atZone"
         ))),
@@ -155,10 +155,10 @@ fn no_point(name: &str, args: &[Value], form: &str) -> Error {
 }
 
 /// The point in time that a text says, by ISO 8601 or a formatter.
-fn read_point(name: &str, args: &[Value], form: &str) -> Result<When> {
+fn read_point(name: &str, args: &[Value], form: &str) -> Result<DateOrMoment> {
     if let [text, formatter] = args {
         return match parse_by(name, text, formatter)? {
-            When::Day(_) => Err(Error::type_error(format!(
+            DateOrMoment::Day(_) => Err(Error::type_error(format!(
                 "{name}: the pattern has no time: use LocalDate/parse, or add HH:mm"
             ))),
             when => Ok(when),
@@ -186,7 +186,7 @@ pub(super) fn format(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         [Value::Str(formatter), date] | [date, Value::Str(formatter)] => (&*date, &*formatter),
         args => return Err(Error::argument_types(".format", args)),
     };
-    let Some(when) = When::of(date) else {
+    let Some(when) = DateOrMoment::of(date) else {
         let got = java_type_name(date);
         return Err(Error::type_error(format!(
             ".format: expected a date or an instant and a formatter, got {got}"
@@ -197,8 +197,8 @@ pub(super) fn format(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Err(lack) => {
             let (pattern, shown) = (shorten(formatter.as_str()), print::readable_lossy(date));
             let part = match lack {
-                Lack::Time => "a time",
-                Lack::Offset => "an offset or a zone",
+                MissingPart::Time => "a time",
+                MissingPart::Offset => "an offset or a zone",
             };
             Err(Error::type_error(format!(".format: {pattern} has {part}, and {shown} has none")))
         }
@@ -207,7 +207,7 @@ pub(super) fn format(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(day-name d)`: of a date, a point in time, or the number of a day.
 pub(super) fn day_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let number = match When::of(&args[0]) {
+    let number = match DateOrMoment::of(&args[0]) {
         Some(when) => Some(Day::from_epoch(when.parts().0).of_week()),
         None => number(&args[0]),
     };
@@ -218,7 +218,7 @@ pub(super) fn day_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 
 /// `(month-name d)`: of a date, a point in time, or the number of a month.
 pub(super) fn month_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let number = match When::of(&args[0]) {
+    let number = match DateOrMoment::of(&args[0]) {
         Some(when) => Some(Day::from_epoch(when.parts().0).month()),
         None => number(&args[0]),
     };
@@ -240,16 +240,16 @@ fn named(names: &[&str], number: Option<i64>) -> Option<Value> {
 
 /// `(.toLocalDate time)`
 pub(super) fn to_local_date(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match When::of(&args[0]) {
-        Some(when) => Ok(When::Day(when.parts().0).value()),
+    match DateOrMoment::of(&args[0]) {
+        Some(when) => Ok(DateOrMoment::Day(when.parts().0).value()),
         None => Err(wrong_receiver(".toLocalDate", &args[0])),
     }
 }
 
 /// `(.getHour time)` and the like: a part of the time of the day, which is given in microseconds.
 pub(super) fn clock(method: &str, args: &[Value], read: fn(i64) -> i64) -> Result<Value> {
-    match When::of(&args[0]) {
-        Some(When::Day(_)) | None => Err(wrong_receiver(method, &args[0])),
+    match DateOrMoment::of(&args[0]) {
+        Some(DateOrMoment::Day(_)) | None => Err(wrong_receiver(method, &args[0])),
         Some(when) => Ok(Value::Int(read(when.parts().1))),
     }
 }

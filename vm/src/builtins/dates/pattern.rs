@@ -5,7 +5,7 @@
 //! say which character does not fit.
 
 use super::text::{Stamp, TextCursor};
-use super::when::{Moment, SECOND, When};
+use super::when::{DateOrMoment, Moment, SECOND};
 use crate::value::{Day, Zone};
 
 /// Names of the months.
@@ -45,7 +45,7 @@ pub(super) struct DatePattern(Vec<Item>);
 
 /// The part that a pattern needs and a time lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lack {
+pub(super) enum MissingPart {
     Time,
     Offset,
 }
@@ -93,9 +93,9 @@ impl DatePattern {
     }
 
     /// Writes a date or a point in time, unless the pattern needs a part that it lacks.
-    pub(super) fn write(&self, when: When) -> Result<String, Lack> {
-        if matches!(when, When::Day(_)) && self.has_time() {
-            return Err(Lack::Time);
+    pub(super) fn write(&self, when: DateOrMoment) -> Result<String, MissingPart> {
+        if matches!(when, DateOrMoment::Day(_)) && self.has_time() {
+            return Err(MissingPart::Time);
         }
         let (days, micros) = when.parts();
         let date = Day::from_epoch(days);
@@ -144,16 +144,16 @@ impl DatePattern {
                     continue;
                 }
                 'V' => {
-                    out.push_str(&when.zone().ok_or(Lack::Offset)?.name());
+                    out.push_str(&when.zone().ok_or(MissingPart::Offset)?.name());
                     continue;
                 }
                 'z' => {
-                    let (zone, instant) = when.zone().zip(when.instant()).ok_or(Lack::Offset)?;
+                    let (zone, instant) = when.zone().zip(when.instant()).ok_or(MissingPart::Offset)?;
                     out.push_str(&zone.abbreviation_at(instant.micros));
                     continue;
                 }
                 _ => {
-                    push_offset(letter, count, when.offset().ok_or(Lack::Offset)?, &mut out);
+                    push_offset(letter, count, when.offset().ok_or(MissingPart::Offset)?, &mut out);
                     continue;
                 }
             };
@@ -163,7 +163,7 @@ impl DatePattern {
     }
 
     /// Reads a text. The error is the number of the first character that does not fit, from 1, or the missing part.
-    pub(super) fn read(&self, text: &str) -> Result<When, PatternMismatch> {
+    pub(super) fn read(&self, text: &str) -> Result<DateOrMoment, PatternMismatch> {
         let mut fields = Fields::default();
         let mut reader = TextCursor(text);
         let at = |rest: &str| PatternMismatch::At(text[..text.len() - rest.len()].chars().count() + 1);
@@ -323,7 +323,7 @@ impl Fields {
         Some(())
     }
 
-    fn when(&self, has_time: bool) -> Result<When, PatternMismatch> {
+    fn when(&self, has_time: bool) -> Result<DateOrMoment, PatternMismatch> {
         let (Some(year), Some(month), Some(day)) = (self.year, self.month, self.day) else {
             return Err(PatternMismatch::Meaning("the pattern must have a year, a month and a day"));
         };
@@ -332,7 +332,7 @@ impl Fields {
             return Err(PatternMismatch::Meaning("the date is another day of the week"));
         }
         if !has_time {
-            return Ok(When::Day(date.to_epoch()));
+            return Ok(DateOrMoment::Day(date.to_epoch()));
         }
         let hour = match self.afternoon {
             Some(afternoon) => self.hour % 12 + if afternoon { 12 } else { 0 },
@@ -358,22 +358,27 @@ fn name(reader: &mut TextCursor<'_>, names: &[&str], short: bool) -> Option<i64>
 mod tests {
     use super::*;
 
-    fn read(pattern: &str, text: &str) -> Result<When, PatternMismatch> {
-        DatePattern::new(pattern).expect("a pattern").read(text).map(When::settled)
+    fn read(pattern: &str, text: &str) -> Result<DateOrMoment, PatternMismatch> {
+        DatePattern::new(pattern).expect("a pattern").read(text).map(DateOrMoment::settled)
     }
 
     fn days(year: i64, month: i64, day: i64) -> i64 {
         Day::new(year, month, day).expect("a real day").to_epoch()
     }
 
-    fn moment(date: (i64, i64, i64), seconds: i64, micros: i64, digits: u8) -> Result<When, PatternMismatch> {
+    fn moment(
+        date: (i64, i64, i64),
+        seconds: i64,
+        micros: i64,
+        digits: u8,
+    ) -> Result<DateOrMoment, PatternMismatch> {
         let micros = (days(date.0, date.1, date.2) * 86_400 + seconds) * SECOND + micros;
-        Ok(When::Instant(Moment { micros, digits }))
+        Ok(DateOrMoment::Instant(Moment { micros, digits }))
     }
 
     #[test]
     fn dates_are_read_by_their_pattern() {
-        let leap = Ok(When::Day(days(2024, 2, 29)));
+        let leap = Ok(DateOrMoment::Day(days(2024, 2, 29)));
         for (pattern, text) in [
             ("yyyy-MM-dd", "2024-02-29"),
             ("dd/MM/yyyy", "29/02/2024"),
@@ -446,10 +451,10 @@ mod tests {
 
     #[test]
     fn dates_and_times_are_written_by_their_pattern() {
-        let day = When::Day(days(2024, 2, 5));
+        let day = DateOrMoment::Day(days(2024, 2, 5));
         let time = Moment { micros: (days(2024, 2, 5) * 86_400 + 47_109) * SECOND + 120_000, digits: 2 };
-        let berlin = When::Zoned(time, Zone::named("Europe/Berlin").expect("a zone"));
-        let time = When::Instant(time);
+        let berlin = DateOrMoment::Zoned(time, Zone::named("Europe/Berlin").expect("a zone"));
+        let time = DateOrMoment::Instant(time);
         for (pattern, when, want) in [
             ("dd.MM.yyyy", day, "05.02.2024"),
             ("d.M.yy", day, "5.2.24"),
@@ -461,17 +466,17 @@ mod tests {
             ("h:mm a Z x xxx S", time, "1:05 PM +0000 +00 +00:00 1"),
             ("HH:mm VV z X", time, "13:05 Z Z Z"),
             ("HH:mm VV z X XX XXX x Z", berlin, "14:05 Europe/Berlin CET +01 +0100 +01:00 +01 +0100"),
-            ("yyyy", When::Day(days(-44, 3, 15)), "-0044"),
+            ("yyyy", DateOrMoment::Day(days(-44, 3, 15)), "-0044"),
         ] {
             let written = DatePattern::new(pattern).expect("a pattern").write(when);
             assert_eq!(written.as_deref(), Ok(want), "{pattern}");
         }
-        let local = When::Local(Moment { micros: 0, digits: 0 });
+        let local = DateOrMoment::Local(Moment { micros: 0, digits: 0 });
         for (pattern, when, lack) in [
-            ("HH:mm", day, Lack::Time),
-            ("HH XXX", local, Lack::Offset),
-            ("HH VV", local, Lack::Offset),
-            ("HH z", local, Lack::Offset),
+            ("HH:mm", day, MissingPart::Time),
+            ("HH XXX", local, MissingPart::Offset),
+            ("HH VV", local, MissingPart::Offset),
+            ("HH z", local, MissingPart::Offset),
         ] {
             assert_eq!(DatePattern::new(pattern).expect("a pattern").write(when), Err(lack), "{pattern}");
         }
@@ -506,12 +511,12 @@ mod tests {
             let pattern = DatePattern::new(pattern).expect("a pattern");
             for n in 0..500 {
                 let micros = (n * 7_919_777_i64) * SECOND;
-                let when = When::Instant(Moment { micros, digits: 0 });
+                let when = DateOrMoment::Instant(Moment { micros, digits: 0 });
                 let text = pattern.write(when).expect("a time");
-                assert_eq!(pattern.read(&text).map(When::settled), Ok(when), "{text}");
+                assert_eq!(pattern.read(&text).map(DateOrMoment::settled), Ok(when), "{text}");
             }
         }
-        let when = When::Zoned(
+        let when = DateOrMoment::Zoned(
             Moment { micros: 1_774_746_000 * SECOND, digits: 0 },
             Zone::named("Asia/Tokyo").expect("a zone"),
         );

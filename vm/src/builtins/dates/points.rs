@@ -3,7 +3,7 @@
 use super::comparing::micros_of_unit;
 use super::formatting::parse_by;
 use super::text;
-use super::when::{DAY, Moment, When};
+use super::when::{DAY, DateOrMoment, Moment};
 use super::zones::{check_zone_of_text, zone_argument};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
@@ -16,13 +16,13 @@ const LAST_DAY: i64 = 2_932_896;
 const FIRST_DAY: i64 = -4_371_587;
 
 fn instant(moment: Moment) -> Value {
-    When::Instant(moment).value()
+    DateOrMoment::Instant(moment).value()
 }
 
 /// The days of a date.
 pub(super) fn days(method: &str, value: &Value) -> Result<i64> {
-    match When::of(value) {
-        Some(When::Day(days)) => Ok(days),
+    match DateOrMoment::of(value) {
+        Some(DateOrMoment::Day(days)) => Ok(days),
         _ => Err(no_date(method, value)),
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn no_date(method: &str, value: &Value) -> Error {
 
 /// The microseconds of an instant, and the digits it was given with.
 fn moment(method: &str, value: &Value) -> Result<Moment> {
-    When::of(value).and_then(When::instant).ok_or_else(|| no_instant(method, value))
+    DateOrMoment::of(value).and_then(DateOrMoment::instant).ok_or_else(|| no_instant(method, value))
 }
 
 #[cold]
@@ -89,7 +89,7 @@ pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         check_zone_of_text("parse", text)?;
         let when = text::date_time(text, false).and_then(|stamp| stamp.settled());
         return when
-            .map(When::value)
+            .map(DateOrMoment::value)
             .ok_or_else(|| Error::type_error(format!("parse: invalid ISO-8601 date/time '{}'", shown())));
     }
     let days = text::date(text).ok_or_else(|| {
@@ -166,11 +166,11 @@ pub(super) fn now(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
 }
 
 /// When the program started, in the zone that is given, or else in UTC.
-fn start_in_zone(ctx: &Ctx<'_>, name: &str, args: &[Value]) -> Result<When> {
+fn start_in_zone(ctx: &Ctx<'_>, name: &str, args: &[Value]) -> Result<DateOrMoment> {
     let moment = start(ctx, name)?;
     match args {
-        [] => Ok(When::Instant(moment)),
-        [zone, ..] => Ok(When::Zoned(moment, zone_argument(name, 1, zone)?)),
+        [] => Ok(DateOrMoment::Instant(moment)),
+        [zone, ..] => Ok(DateOrMoment::Zoned(moment, zone_argument(name, 1, zone)?)),
     }
 }
 
@@ -183,7 +183,7 @@ pub(super) fn today(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn local_now(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = "LocalDateTime/now";
     let local = start_in_zone(ctx, name, args)?.local().ok_or_else(|| out_of_range(name))?;
-    Ok(When::Local(local).value())
+    Ok(DateOrMoment::Local(local).value())
 }
 
 /// `(ZonedDateTime/now zone)`
@@ -252,7 +252,7 @@ pub(super) fn part(method: &str, args: &[Value], read: fn(Day) -> i64) -> Result
 
 /// The days of a date, or those that a point in time shows.
 fn day(method: &str, value: &Value) -> Result<i64> {
-    When::of(value).map(|when| when.parts().0).ok_or_else(|| no_date(method, value))
+    DateOrMoment::of(value).map(|when| when.parts().0).ok_or_else(|| no_date(method, value))
 }
 
 /// Moves the date of a value that has one; the time of the day stays, as far as the zone has it on that day.
@@ -262,15 +262,15 @@ fn move_date(
     what: &str,
     by: impl FnOnce(i64, i64) -> Option<i64>,
 ) -> Result<Value> {
-    let when = match When::of(&args[0]) {
+    let when = match DateOrMoment::of(&args[0]) {
         // Java's instants have no calendar either.
-        None | Some(When::Instant(_)) => return Err(no_date(method, &args[0])),
+        None | Some(DateOrMoment::Instant(_)) => return Err(no_date(method, &args[0])),
         Some(when) => when,
     };
     let count = integer(method, what, &args[1])?;
     let (days, of_day) = when.parts();
     let moved = by(days, count);
-    if let When::Day(_) = when {
+    if let DateOrMoment::Day(_) = when {
         return date(method, moved);
     }
     let local = moved.and_then(|days| days.checked_mul(DAY)?.checked_add(of_day));
@@ -279,15 +279,15 @@ fn move_date(
 }
 
 /// The time whose clock shows `local` microseconds where that of `when` shows others. A zone keeps its offset if it can.
-fn at_local(method: &str, when: When, local: i64) -> Result<When> {
+fn at_local(method: &str, when: DateOrMoment, local: i64) -> Result<DateOrMoment> {
     match when {
-        When::Zoned(Moment { digits, .. }, zone) => {
+        DateOrMoment::Zoned(Moment { digits, .. }, zone) => {
             let micros = zone.instant_of(local, when.offset()).ok_or_else(|| out_of_range(method))?;
-            Ok(When::Zoned(Moment { micros, digits }, zone))
+            Ok(DateOrMoment::Zoned(Moment { micros, digits }, zone))
         }
-        When::Instant(moment) => Ok(When::Instant(Moment { micros: local, ..moment })),
-        When::Local(moment) => Ok(When::Local(Moment { micros: local, ..moment })),
-        When::Day(_) => Ok(When::Day(local.div_euclid(DAY))),
+        DateOrMoment::Instant(moment) => Ok(DateOrMoment::Instant(Moment { micros: local, ..moment })),
+        DateOrMoment::Local(moment) => Ok(DateOrMoment::Local(Moment { micros: local, ..moment })),
+        DateOrMoment::Day(_) => Ok(DateOrMoment::Day(local.div_euclid(DAY))),
     }
 }
 
@@ -315,8 +315,8 @@ pub(super) fn move_instant(
     micros_each: i64,
     digits: u8,
 ) -> Result<Value> {
-    let when = match When::of(&args[0]) {
-        None | Some(When::Day(_)) => return Err(no_instant(method, &args[0])),
+    let when = match DateOrMoment::of(&args[0]) {
+        None | Some(DateOrMoment::Day(_)) => return Err(no_instant(method, &args[0])),
         Some(when) => when,
     };
     let count = integer(method, what, &args[1])?;
@@ -326,10 +326,10 @@ pub(super) fn move_instant(
         Some(Moment { micros, digits })
     };
     let when = match when {
-        When::Local(start) => moved(start).map(When::Local),
-        When::Zoned(start, zone) => moved(start).map(|moment| When::Zoned(moment, zone)),
-        When::Instant(start) => moved(start).map(When::Instant),
-        When::Day(_) => None,
+        DateOrMoment::Local(start) => moved(start).map(DateOrMoment::Local),
+        DateOrMoment::Zoned(start, zone) => moved(start).map(|moment| DateOrMoment::Zoned(moment, zone)),
+        DateOrMoment::Instant(start) => moved(start).map(DateOrMoment::Instant),
+        DateOrMoment::Day(_) => None,
     };
     Ok(when.ok_or_else(|| out_of_range(method))?.value())
 }
@@ -337,8 +337,8 @@ pub(super) fn move_instant(
 /// `(.truncatedTo time unit)`, with `unit` such as `ChronoUnit/HOURS`: the whole units of the time that its clock shows.
 pub(super) fn truncated_to(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let method = ".truncatedTo";
-    let when = match When::of(&args[0]) {
-        None | Some(When::Day(_)) => return Err(no_instant(method, &args[0])),
+    let when = match DateOrMoment::of(&args[0]) {
+        None | Some(DateOrMoment::Day(_)) => return Err(no_instant(method, &args[0])),
         Some(when) => when,
     };
     let micros = match &args[1] {

@@ -2,7 +2,7 @@
 
 use super::points::{out_of_range, shorten};
 use super::text;
-use super::when::When;
+use super::when::DateOrMoment;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -27,17 +27,17 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         let kind = java_type_name(value);
         Error::type_error(format!("Duration/between: expected DateTime {which} argument, got {kind}"))
     };
-    let (from, to) = (When::of(&args[0]), When::of(&args[1]));
+    let (from, to) = (DateOrMoment::of(&args[0]), DateOrMoment::of(&args[1]));
     let (a, b) = match (from, to) {
-        (Some(When::Local(a)), Some(When::Local(b))) => (a.micros, b.micros),
-        (Some(When::Local(_)), _) => {
+        (Some(DateOrMoment::Local(a)), Some(DateOrMoment::Local(b))) => (a.micros, b.micros),
+        (Some(DateOrMoment::Local(_)), _) => {
             let kind = java_type_name(&args[1]);
             let text = format!("Duration/between: expected LocalDateTime end argument, got {kind}");
             return Err(Error::type_error(text));
         }
         (from, to) => {
-            let from = from.and_then(When::instant).ok_or_else(|| fault("start", &args[0]))?;
-            let to = to.and_then(When::instant).ok_or_else(|| fault("end", &args[1]))?;
+            let from = from.and_then(DateOrMoment::instant).ok_or_else(|| fault("start", &args[0]))?;
+            let to = to.and_then(DateOrMoment::instant).ok_or_else(|| fault("end", &args[1]))?;
             (from.micros, to.micros)
         }
     };

@@ -5,7 +5,7 @@
 //! and `P-3D`, which the language takes. A test compares the values of texts that both take.
 
 use super::pattern::{MONTHS, WEEKDAYS};
-use super::when::{DAY, Moment, SECOND, When};
+use super::when::{DAY, DateOrMoment, Moment, SECOND};
 use crate::value::{Day, Zone};
 
 /// Text that is read from the front. A part that is not there leaves the text as it is.
@@ -148,22 +148,22 @@ impl Stamp {
     }
 
     /// As `parse` gives it: an instant, or a time in a zone that has a name.
-    pub(super) fn settled(&self) -> Option<When> {
+    pub(super) fn settled(&self) -> Option<DateOrMoment> {
         match self.zone {
-            None => self.moment().map(When::Instant),
-            Some(_) => self.when().map(When::settled),
+            None => self.moment().map(DateOrMoment::Instant),
+            Some(_) => self.when().map(DateOrMoment::settled),
         }
     }
 
     /// The time in its zone, which may be an offset; without either, a local one. The offset decides where the zone has another
     /// one.
-    pub(super) fn when(&self) -> Option<When> {
+    pub(super) fn when(&self) -> Option<DateOrMoment> {
         let zone = match (self.zone, self.offset) {
             (Some(zone), _) => zone,
             (None, Some(offset)) => Zone::offset(offset)?,
-            (None, None) => return Some(When::Local(self.local)),
+            (None, None) => return Some(DateOrMoment::Local(self.local)),
         };
-        Some(When::Zoned(self.moment()?, zone))
+        Some(DateOrMoment::Zoned(self.moment()?, zone))
     }
 }
 

@@ -25,7 +25,7 @@ impl Moment {
 
 /// A date, or a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum DateOrMoment {
     /// Days since 1970-01-01.
     Day(i64),
     /// A date and a time without a zone.
@@ -36,15 +36,17 @@ pub(super) enum When {
     Zoned(Moment, Zone),
 }
 
-impl When {
+impl DateOrMoment {
     /// The point in time of a value, unless it is a duration or no time at all.
-    pub(super) fn of(value: &Value) -> Option<When> {
+    pub(super) fn of(value: &Value) -> Option<DateOrMoment> {
         let Value::Temporal(temporal) = value else { return None };
         match **temporal {
-            Temporal::Date(days) => Some(When::Day(days)),
-            Temporal::Instant { micros, digits } => Some(When::Instant(Moment { micros, digits })),
-            Temporal::Local { micros, digits } => Some(When::Local(Moment { micros, digits })),
-            Temporal::Zoned { micros, digits, zone } => Some(When::Zoned(Moment { micros, digits }, zone)),
+            Temporal::Date(days) => Some(DateOrMoment::Day(days)),
+            Temporal::Instant { micros, digits } => Some(DateOrMoment::Instant(Moment { micros, digits })),
+            Temporal::Local { micros, digits } => Some(DateOrMoment::Local(Moment { micros, digits })),
+            Temporal::Zoned { micros, digits, zone } => {
+                Some(DateOrMoment::Zoned(Moment { micros, digits }, zone))
+            }
             Temporal::Duration(_) => None,
         }
     }
@@ -52,27 +54,29 @@ impl When {
     /// The value.
     pub(super) fn value(self) -> Value {
         Value::temporal(match self {
-            When::Day(days) => Temporal::date(days),
-            When::Local(Moment { micros, digits }) => Temporal::local(micros, digits),
-            When::Instant(Moment { micros, digits }) => Temporal::instant(micros, digits),
-            When::Zoned(Moment { micros, digits }, zone) => Temporal::zoned(micros, digits, zone),
+            DateOrMoment::Day(days) => Temporal::date(days),
+            DateOrMoment::Local(Moment { micros, digits }) => Temporal::local(micros, digits),
+            DateOrMoment::Instant(Moment { micros, digits }) => Temporal::instant(micros, digits),
+            DateOrMoment::Zoned(Moment { micros, digits }, zone) => Temporal::zoned(micros, digits, zone),
         })
     }
 
     /// The day and the microseconds of the day that its clock shows.
     pub(super) fn parts(self) -> (i64, i64) {
         match self {
-            When::Day(days) => (days, 0),
-            When::Local(moment) | When::Instant(moment) => local_parts(moment.micros, 0),
-            When::Zoned(moment, zone) => local_parts(moment.micros, zone.offset_at(moment.micros)),
+            DateOrMoment::Day(days) => (days, 0),
+            DateOrMoment::Local(moment) | DateOrMoment::Instant(moment) => local_parts(moment.micros, 0),
+            DateOrMoment::Zoned(moment, zone) => local_parts(moment.micros, zone.offset_at(moment.micros)),
         }
     }
 
     /// The local time of its clock, as a time without a zone; `None` if that is out of range.
     pub(super) fn local(self) -> Option<Moment> {
         let digits = match self {
-            When::Day(_) => 0,
-            When::Local(moment) | When::Instant(moment) | When::Zoned(moment, _) => moment.digits,
+            DateOrMoment::Day(_) => 0,
+            DateOrMoment::Local(moment) | DateOrMoment::Instant(moment) | DateOrMoment::Zoned(moment, _) => {
+                moment.digits
+            }
         };
         let (days, micros) = self.parts();
         Some(Moment { micros: days.checked_mul(DAY)?.checked_add(micros)?, digits })
@@ -81,17 +85,17 @@ impl When {
     /// The zone of its clock.
     pub(super) fn zone(self) -> Option<Zone> {
         match self {
-            When::Day(_) | When::Local(_) => None,
-            When::Instant(_) => Some(Zone::UTC),
-            When::Zoned(_, zone) => Some(zone),
+            DateOrMoment::Day(_) | DateOrMoment::Local(_) => None,
+            DateOrMoment::Instant(_) => Some(Zone::UTC),
+            DateOrMoment::Zoned(_, zone) => Some(zone),
         }
     }
 
     /// The instant, where it is one.
     pub(super) fn instant(self) -> Option<Moment> {
         match self {
-            When::Day(_) | When::Local(_) => None,
-            When::Instant(moment) | When::Zoned(moment, _) => Some(moment),
+            DateOrMoment::Day(_) | DateOrMoment::Local(_) => None,
+            DateOrMoment::Instant(moment) | DateOrMoment::Zoned(moment, _) => Some(moment),
         }
     }
 
@@ -101,10 +105,10 @@ impl When {
     }
 
     /// As `parse` gives it: an instant, but for dates and times of a zone that has a name.
-    pub(super) fn settled(self) -> When {
+    pub(super) fn settled(self) -> DateOrMoment {
         match self {
-            When::Local(moment) => When::Instant(moment),
-            When::Zoned(moment, zone) if zone.is_offset() => When::Instant(moment),
+            DateOrMoment::Local(moment) => DateOrMoment::Instant(moment),
+            DateOrMoment::Zoned(moment, zone) if zone.is_offset() => DateOrMoment::Instant(moment),
             other => other,
         }
     }

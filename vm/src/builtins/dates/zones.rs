@@ -4,7 +4,7 @@
 
 use super::points::{day_of, days, integer, no_instant, out_of_range, shorten};
 use super::text;
-use super::when::{DAY, Moment, SECOND, When};
+use super::when::{DAY, DateOrMoment, Moment, SECOND};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -99,18 +99,18 @@ pub(super) fn total_seconds(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Va
 }
 
 /// A local time in a zone: its instant, in which gaps have moved it forward.
-fn placed(name: &str, local: Moment, zone: Zone) -> Result<When> {
+fn placed(name: &str, local: Moment, zone: Zone) -> Result<DateOrMoment> {
     let micros = zone.instant_of(local.micros, None).ok_or_else(|| out_of_range(name))?;
-    Ok(When::Zoned(Moment { micros, ..local }, zone))
+    Ok(DateOrMoment::Zoned(Moment { micros, ..local }, zone))
 }
 
 /// `(.atZone time zone)`: of an instant, and of a local time.
 pub(super) fn at_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = ".atZone";
     let zone = zone_argument(name, 2, &args[1])?;
-    let zoned = match When::of(&args[0]) {
-        Some(When::Instant(moment)) => When::Zoned(moment, zone),
-        Some(When::Local(local)) => placed(name, local, zone)?,
+    let zoned = match DateOrMoment::of(&args[0]) {
+        Some(DateOrMoment::Instant(moment)) => DateOrMoment::Zoned(moment, zone),
+        Some(DateOrMoment::Local(local)) => placed(name, local, zone)?,
         _ => {
             let got = java_type_name(&args[0]);
             let text = format!("{name}: expected DateTime or LocalDateTime, got {got}");
@@ -122,9 +122,9 @@ pub(super) fn at_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// The expression to write for a value without a time.
 fn advice(value: &Value) -> String {
-    match When::of(value) {
-        Some(When::Day(_)) => ". Write (.atStartOfDay date zone)".to_owned(),
-        Some(When::Zoned(..)) => ". Write (.withZoneSameInstant time zone)".to_owned(),
+    match DateOrMoment::of(value) {
+        Some(DateOrMoment::Day(_)) => ". Write (.atStartOfDay date zone)".to_owned(),
+        Some(DateOrMoment::Zoned(..)) => ". Write (.withZoneSameInstant time zone)".to_owned(),
         _ => String::new(),
     }
 }
@@ -148,12 +148,14 @@ pub(super) fn in_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             })?;
             Some(when)
         }
-        value => When::of(value),
+        value => DateOrMoment::of(value),
     };
     let zoned = match when {
-        Some(When::Instant(moment) | When::Zoned(moment, _)) => When::Zoned(moment, zone),
-        Some(When::Local(local)) => placed(name, local, zone)?,
-        Some(When::Day(_)) | None => {
+        Some(DateOrMoment::Instant(moment) | DateOrMoment::Zoned(moment, _)) => {
+            DateOrMoment::Zoned(moment, zone)
+        }
+        Some(DateOrMoment::Local(local)) => placed(name, local, zone)?,
+        Some(DateOrMoment::Day(_)) | None => {
             return Err(no_instant(name, &args[0]).with_hint(advice(&args[0])));
         }
     };
@@ -162,9 +164,9 @@ pub(super) fn in_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// The time of a zone that a method is called on.
 fn zoned(method: &str, value: &Value) -> Result<(Moment, Zone)> {
-    match When::of(value) {
-        Some(When::Zoned(moment, zone)) => Ok((moment, zone)),
-        Some(When::Instant(_)) => {
+    match DateOrMoment::of(value) {
+        Some(DateOrMoment::Zoned(moment, zone)) => Ok((moment, zone)),
+        Some(DateOrMoment::Instant(_)) => {
             let shown = print::readable_lossy(value);
             let text = format!("{method}: expected ZonedDateTime, got {shown}");
             Err(Error::type_error(text)
@@ -180,7 +182,7 @@ fn zoned(method: &str, value: &Value) -> Result<(Moment, Zone)> {
 pub(super) fn with_zone_same_instant(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (moment, _) = zoned(".withZoneSameInstant", &args[0])?;
     let zone = zone_argument(".withZoneSameInstant", 2, &args[1])?;
-    Ok(When::Zoned(moment, zone).value())
+    Ok(DateOrMoment::Zoned(moment, zone).value())
 }
 
 /// `(.withZoneSameLocal time zone)`
@@ -188,19 +190,19 @@ pub(super) fn with_zone_same_local(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Re
     let name = ".withZoneSameLocal";
     let (moment, from) = zoned(name, &args[0])?;
     let zone = zone_argument(name, 2, &args[1])?;
-    let before = When::Zoned(moment, from);
+    let before = DateOrMoment::Zoned(moment, from);
     let local = before.local().ok_or_else(|| out_of_range(name))?;
     let micros = zone.instant_of(local.micros, before.offset()).ok_or_else(|| out_of_range(name))?;
-    Ok(When::Zoned(Moment { micros, ..moment }, zone).value())
+    Ok(DateOrMoment::Zoned(Moment { micros, ..moment }, zone).value())
 }
 
 /// `(.withEarlierOffsetAtOverlap time)` and the like.
 pub(super) fn at_overlap(name: &str, args: &[Value], choose: fn((i32, i32)) -> i32) -> Result<Value> {
     let (moment, zone) = zoned(name, &args[0])?;
-    let local = When::Zoned(moment, zone).local().ok_or_else(|| out_of_range(name))?;
+    let local = DateOrMoment::Zoned(moment, zone).local().ok_or_else(|| out_of_range(name))?;
     let Some(offsets) = zone.overlap(local.micros) else { return Ok(args[0].clone()) };
     let micros = zone.instant_of(local.micros, Some(choose(offsets))).ok_or_else(|| out_of_range(name))?;
-    Ok(When::Zoned(Moment { micros, ..moment }, zone).value())
+    Ok(DateOrMoment::Zoned(Moment { micros, ..moment }, zone).value())
 }
 
 /// `(.getZone time)`
@@ -217,34 +219,36 @@ pub(super) fn get_offset(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
 /// `(.toInstant time)`, `(.toInstant local-time offset)`
 pub(super) fn to_instant(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = ".toInstant";
-    let moment = match (When::of(&args[0]), args.get(1)) {
-        (Some(When::Instant(moment) | When::Zoned(moment, _)), None) => moment,
-        (Some(When::Local(local)), Some(zone)) => {
+    let moment = match (DateOrMoment::of(&args[0]), args.get(1)) {
+        (Some(DateOrMoment::Instant(moment) | DateOrMoment::Zoned(moment, _)), None) => moment,
+        (Some(DateOrMoment::Local(local)), Some(zone)) => {
             let micros = zone_argument(name, 2, zone)?.instant_of(local.micros, None);
             Moment { micros: micros.ok_or_else(|| out_of_range(name))?, ..local }
         }
-        (Some(When::Local(_)), None) => {
+        (Some(DateOrMoment::Local(_)), None) => {
             let text = format!("{name}: a LocalDateTime has no offset");
             return Err(Error::type_error(text)
                 .with_hint(". Write (.toInstant time \"+02:00\") or (.atZone time zone)".to_owned()));
         }
         _ => return Err(no_instant(name, &args[0])),
     };
-    Ok(When::Instant(moment).value())
+    Ok(DateOrMoment::Instant(moment).value())
 }
 
 /// `(.toLocalDateTime time)`
 pub(super) fn to_local_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = ".toLocalDateTime";
-    match When::of(&args[0]) {
-        None | Some(When::Day(_)) => Err(no_instant(name, &args[0]).with_hint(advice_of_day(&args[0]))),
-        Some(when) => Ok(When::Local(when.local().ok_or_else(|| out_of_range(name))?).value()),
+    match DateOrMoment::of(&args[0]) {
+        None | Some(DateOrMoment::Day(_)) => {
+            Err(no_instant(name, &args[0]).with_hint(advice_of_day(&args[0])))
+        }
+        Some(when) => Ok(DateOrMoment::Local(when.local().ok_or_else(|| out_of_range(name))?).value()),
     }
 }
 
 fn advice_of_day(value: &Value) -> String {
-    match When::of(value) {
-        Some(When::Day(_)) => ". Write (.atStartOfDay date) or (.atTime date 10 30)".to_owned(),
+    match DateOrMoment::of(value) {
+        Some(DateOrMoment::Day(_)) => ". Write (.atStartOfDay date) or (.atTime date 10 30)".to_owned(),
         _ => String::new(),
     }
 }
@@ -254,14 +258,14 @@ pub(super) fn at_start_of_day(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
     let name = ".atStartOfDay";
     let midnight = Moment::midnight(days(name, &args[0])?).ok_or_else(|| out_of_range(name))?;
     let when = match args.get(1) {
-        None => When::Local(midnight),
+        None => DateOrMoment::Local(midnight),
         Some(zone) => start_of_day(name, midnight, zone_argument(name, 2, zone)?)?,
     };
     Ok(when.value())
 }
 
 /// The first time that a day has in a zone: in a gap over midnight the one at which it ends.
-fn start_of_day(name: &str, midnight: Moment, zone: Zone) -> Result<When> {
+fn start_of_day(name: &str, midnight: Moment, zone: Zone) -> Result<DateOrMoment> {
     let placed = placed(name, midnight, zone)?;
     if placed.local() == Some(midnight) {
         return Ok(placed);
@@ -270,7 +274,7 @@ fn start_of_day(name: &str, midnight: Moment, zone: Zone) -> Result<When> {
     let before_gap =
         placed.offset().and_then(|offset| midnight.micros.checked_sub(i64::from(offset) * SECOND));
     let end = before_gap.and_then(|before| zone.next_transition(before)).ok_or_else(|| out_of_range(name))?;
-    Ok(When::Zoned(Moment { micros: end, ..midnight }, zone))
+    Ok(DateOrMoment::Zoned(Moment { micros: end, ..midnight }, zone))
 }
 
 /// `(.atTime date hour minute)`, `(.atTime date hour minute second)`
@@ -279,7 +283,7 @@ pub(super) fn at_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let midnight = Moment::midnight(days(name, &args[0])?).ok_or_else(|| out_of_range(name))?;
     let of_day = time_of_day(name, &args[1..])?;
     let micros = midnight.micros.checked_add(of_day.micros).ok_or_else(|| out_of_range(name))?;
-    Ok(When::Local(Moment { micros, ..of_day }).value())
+    Ok(DateOrMoment::Local(Moment { micros, ..of_day }).value())
 }
 
 /// Hour, minute, and perhaps second and nanosecond: the time since midnight.
@@ -312,14 +316,14 @@ fn local_of(name: &str, args: &[Value]) -> Result<Moment> {
 
 /// `(LocalDateTime/of year month day hour minute …)`
 pub(super) fn local_date_time_of(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(When::Local(local_of("LocalDateTime/of", args)?).value())
+    Ok(DateOrMoment::Local(local_of("LocalDateTime/of", args)?).value())
 }
 
 /// `(LocalDateTime/ofInstant instant zone)`
 pub(super) fn local_date_time_of_instant(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = "LocalDateTime/ofInstant";
     let local = of_instant(name, args)?.local().ok_or_else(|| out_of_range(name))?;
-    Ok(When::Local(local).value())
+    Ok(DateOrMoment::Local(local).value())
 }
 
 /// `(ZonedDateTime/ofInstant instant zone)`
@@ -327,12 +331,12 @@ pub(super) fn zoned_of_instant(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result
     Ok(of_instant("ZonedDateTime/ofInstant", args)?.value())
 }
 
-fn of_instant(name: &str, args: &[Value]) -> Result<When> {
-    let moment = match When::of(&args[0]) {
-        Some(When::Instant(moment)) => moment,
+fn of_instant(name: &str, args: &[Value]) -> Result<DateOrMoment> {
+    let moment = match DateOrMoment::of(&args[0]) {
+        Some(DateOrMoment::Instant(moment)) => moment,
         _ => return Err(no_instant(name, &args[0])),
     };
-    Ok(When::Zoned(moment, zone_argument(name, 2, &args[1])?))
+    Ok(DateOrMoment::Zoned(moment, zone_argument(name, 2, &args[1])?))
 }
 
 /// `(ZonedDateTime/of local-time zone)`, `(ZonedDateTime/of year month day hour minute second nano zone)`
@@ -341,8 +345,8 @@ pub(super) fn zoned_of(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     let n = args.len();
     let zone = zone_argument(name, n, &args[n - 1])?;
     let local = match &args[..n - 1] {
-        [local] => match When::of(local) {
-            Some(When::Local(local)) => local,
+        [local] => match DateOrMoment::of(local) {
+            Some(DateOrMoment::Local(local)) => local,
             _ => {
                 let text = format!("{name}: expected LocalDateTime, got {}", java_type_name(local));
                 return Err(Error::type_error(text));

@@ -4,7 +4,7 @@
 //! as an occurrence needs that begins right before it, so that every occurrence lies in one. A needle longer than a window is
 //! searched for by [`rolling`].
 
-use super::rolling::{self, From, same};
+use super::rolling::{self, SearchEnd, same};
 use crate::error::Result;
 use crate::meter;
 
@@ -36,7 +36,7 @@ pub(crate) fn find_last(text: &str, wanted: &str) -> Option<usize> {
         return same(text.as_bytes(), wanted.as_bytes()).then_some(0);
     }
     if wanted.len() > WINDOW {
-        return rolling::find(text, wanted, From::End);
+        return rolling::find(text, wanted, SearchEnd::End);
     }
     let mut end = text.len();
     loop {
@@ -66,7 +66,7 @@ pub(crate) fn each(text: &str, wanted: &str, mut visit: impl FnMut(usize) -> Res
     }
     let mut start = 0;
     if wanted.len() > WINDOW {
-        while let Some(at) = rolling::find(&text[start..], wanted, From::Start) {
+        while let Some(at) = rolling::find(&text[start..], wanted, SearchEnd::Start) {
             if !visit(start + at)? {
                 break;
             }

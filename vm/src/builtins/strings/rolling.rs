@@ -22,7 +22,7 @@ thread_local! {
 
 /// Which end a search begins at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum SearchEnd {
     Start,
     End,
 }
@@ -52,15 +52,15 @@ fn power(mut base: u64, mut exponent: usize) -> u64 {
 #[derive(Clone, Copy)]
 struct Bytes<'t> {
     bytes: &'t [u8],
-    from: From,
+    from: SearchEnd,
 }
 
 impl<'t> Bytes<'t> {
     #[inline(always)]
     fn get(self, index: usize) -> u64 {
         u64::from(match self.from {
-            From::Start => self.bytes[index],
-            From::End => self.bytes[self.bytes.len() - 1 - index],
+            SearchEnd::Start => self.bytes[index],
+            SearchEnd::End => self.bytes[self.bytes.len() - 1 - index],
         })
     }
 
@@ -77,8 +77,8 @@ impl<'t> Bytes<'t> {
     /// Where the `count` bytes from `at` on begin in the text.
     fn start(self, at: usize, count: usize) -> usize {
         match self.from {
-            From::Start => at,
-            From::End => self.bytes.len() - at - count,
+            SearchEnd::Start => at,
+            SearchEnd::End => self.bytes.len() - at - count,
         }
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn same(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// The byte of `text` where `wanted`, which is not empty, occurs first, or last.
-pub(super) fn find(text: &str, wanted: &str, from: From) -> Option<usize> {
+pub(super) fn find(text: &str, wanted: &str, from: SearchEnd) -> Option<usize> {
     let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
     let count = wanted.len();
     let last = text.len().checked_sub(count)?;
@@ -136,13 +136,13 @@ mod tests {
                         continue;
                     }
                     for wanted in [wanted, &format!("{wanted}z"), &format!("z{wanted}")] {
-                        assert_eq!(find(&text, wanted, From::Start), text.find(wanted), "{wanted}");
-                        assert_eq!(find(&text, wanted, From::End), text.rfind(wanted), "{wanted}");
+                        assert_eq!(find(&text, wanted, SearchEnd::Start), text.find(wanted), "{wanted}");
+                        assert_eq!(find(&text, wanted, SearchEnd::End), text.rfind(wanted), "{wanted}");
                     }
                 }
             }
         }
-        assert_eq!(find("ab", "abc", From::Start), None);
+        assert_eq!(find("ab", "abc", SearchEnd::Start), None);
     }
 
     #[test]

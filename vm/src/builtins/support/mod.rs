@@ -44,7 +44,7 @@ pub(super) use each::{Each, Feed, Sink, each};
 pub(super) use sequence::{cursor, elements};
 pub(super) use table::Table;
 pub(super) use text::{TextBuilder, copied};
-pub(super) use then::{Continuation, Then, call_then};
+pub(super) use then::{Continuation, ThenFrame, call_then};
 pub(super) use transducer::transducer;
 
 use crate::error::Result;

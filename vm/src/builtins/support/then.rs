@@ -14,12 +14,12 @@ pub(crate) trait Continuation: Portable + 'static {
 }
 
 /// The frame of [`call_then`]: `call` is the first request, `finish` takes the answer.
-pub(crate) struct Then<C> {
+pub(crate) struct ThenFrame<C> {
     call: Option<(Value, Args)>,
     finish: Option<C>,
 }
 
-impl<C: Continuation> Portable for Then<C> {
+impl<C: Continuation> Portable for ThenFrame<C> {
     fn layout(out: &mut String) {
         out.push_str("Then{call,");
         C::layout(out);
@@ -31,8 +31,8 @@ impl<C: Continuation> Portable for Then<C> {
         self.finish.write(to)
     }
 
-    fn read(from: &mut PartReader<'_>) -> Result<Then<C>, RestoreError> {
-        Ok(Then { call: Portable::read(from)?, finish: Portable::read(from)? })
+    fn read(from: &mut PartReader<'_>) -> Result<ThenFrame<C>, RestoreError> {
+        Ok(ThenFrame { call: Portable::read(from)?, finish: Portable::read(from)? })
     }
 }
 
@@ -44,19 +44,19 @@ pub(crate) fn call_then<C: Continuation>(
     finish: C,
 ) -> Result<Flow>
 where
-    Then<C>: FrameKind,
+    ThenFrame<C>: FrameKind,
 {
     match ctx.call_now(&function, args)? {
         CallNow::Done(result) => finish.finish(ctx, result),
         CallNow::NeedsFrame(args) => {
-            Ok(Flow::Push(Box::new(Then { call: Some((function, args)), finish: Some(finish) })))
+            Ok(Flow::Push(Box::new(ThenFrame { call: Some((function, args)), finish: Some(finish) })))
         }
     }
 }
 
-impl<C: Continuation> NativeFrame for Then<C>
+impl<C: Continuation> NativeFrame for ThenFrame<C>
 where
-    Then<C>: FrameKind,
+    ThenFrame<C>: FrameKind,
 {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         if let Some((function, args)) = self.call.take() {

@@ -1,6 +1,6 @@
 //! The functions over [`walk`](super::walk).
 
-use super::walk::{Action, KeyConversion, When, check_functions, once, walk};
+use super::walk::{Action, KeyConversion, WalkOrder, check_functions, once, walk};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Map, Value};
@@ -15,13 +15,13 @@ pub(super) fn walk_once(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 /// `(prewalk f form)`
 pub(super) fn prewalk(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check_functions("prewalk", 1, args)?;
-    Ok(walk(Action::Call(take(&mut args[0])), When::Before, take(&mut args[1])))
+    Ok(walk(Action::Call(take(&mut args[0])), WalkOrder::Before, take(&mut args[1])))
 }
 
 /// `(postwalk f form)`
 pub(super) fn postwalk(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check_functions("postwalk", 1, args)?;
-    Ok(walk(Action::Call(take(&mut args[0])), When::After, take(&mut args[1])))
+    Ok(walk(Action::Call(take(&mut args[0])), WalkOrder::After, take(&mut args[1])))
 }
 
 /// The replacement of a node by a map of replacements: the value of exactly this key.
@@ -37,21 +37,21 @@ fn replacement(name: &str, args: &mut [Value]) -> Result<Action> {
 /// `(prewalk-replace replacements form)`
 pub(super) fn prewalk_replace(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let action = replacement("prewalk-replace", args)?;
-    Ok(walk(action, When::Before, take(&mut args[1])))
+    Ok(walk(action, WalkOrder::Before, take(&mut args[1])))
 }
 
 /// `(postwalk-replace replacements form)`
 pub(super) fn postwalk_replace(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let action = replacement("postwalk-replace", args)?;
-    Ok(walk(action, When::After, take(&mut args[1])))
+    Ok(walk(action, WalkOrder::After, take(&mut args[1])))
 }
 
 /// `(keywordize-keys form)`
 pub(super) fn keywordize_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    Ok(walk(Action::Rename(KeyConversion::Keywords), When::After, take(&mut args[0])))
+    Ok(walk(Action::Rename(KeyConversion::Keywords), WalkOrder::After, take(&mut args[0])))
 }
 
 /// `(stringify-keys form)`
 pub(super) fn stringify_keys(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    Ok(walk(Action::Rename(KeyConversion::Strings), When::After, take(&mut args[0])))
+    Ok(walk(Action::Rename(KeyConversion::Strings), WalkOrder::After, take(&mut args[0])))
 }

@@ -24,7 +24,7 @@ impl TreeLevel {
 
 /// The walk's next question about the current node.
 #[derive(Clone, Copy)]
-enum Ask {
+enum NodeQuestion {
     /// The next node.
     Node,
     /// Whether it can have children.
@@ -33,7 +33,7 @@ enum Ask {
     Children,
 }
 
-portable!(enum Ask { 0: Node, 1: Branch, 2: Children });
+portable!(enum NodeQuestion { 0: Node, 1: Branch, 2: Children });
 
 pub(crate) struct TreeSeq {
     branch: Value,
@@ -43,7 +43,7 @@ pub(crate) struct TreeSeq {
     levels: Vec<TreeLevel>,
     out: Builder,
     node: Value,
-    ask: Ask,
+    ask: NodeQuestion,
 }
 
 portable!(TreeSeq { branch, children, types, levels, out, node, ask });
@@ -62,7 +62,7 @@ pub(super) fn tree_seq(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         levels,
         out: Builder::new(),
         node: Value::Nil,
-        ask: Ask::Node,
+        ask: NodeQuestion::Node,
     })))
 }
 
@@ -78,7 +78,7 @@ impl TreeSeq {
             let is_leaf = level.of_string && matches!(node, Value::Str(_));
             self.out.push(node.clone())?;
             self.node = node;
-            self.ask = if is_leaf { Ask::Node } else { Ask::Branch };
+            self.ask = if is_leaf { NodeQuestion::Node } else { NodeQuestion::Branch };
             return Ok(true);
         }
         Ok(false)
@@ -87,13 +87,13 @@ impl TreeSeq {
     /// Takes the answer to the question.
     fn accept(&mut self, ctx: &mut Ctx<'_>, answer: Value) -> Result<()> {
         self.ask = match self.ask {
-            Ask::Branch if answer.is_truthy() => Ask::Children,
-            Ask::Children => {
+            NodeQuestion::Branch if answer.is_truthy() => NodeQuestion::Children,
+            NodeQuestion::Children => {
                 let Some(children) = children(ctx, &answer)? else { return Err(self.types.clone()) };
                 self.levels.push(TreeLevel::new(children, matches!(self.node, Value::Str(_)))?);
-                Ask::Node
+                NodeQuestion::Node
             }
-            _ => Ask::Node,
+            _ => NodeQuestion::Node,
         };
         Ok(())
     }
@@ -106,15 +106,15 @@ impl NativeFrame for TreeSeq {
         }
         loop {
             let function = match self.ask {
-                Ask::Node => {
+                NodeQuestion::Node => {
                     ctx.charge(1)?;
                     if !self.step()? {
                         return Ok(Flow::Return(self.out.take()));
                     }
                     continue;
                 }
-                Ask::Branch => &self.branch,
-                Ask::Children => &self.children,
+                NodeQuestion::Branch => &self.branch,
+                NodeQuestion::Children => &self.children,
             };
             match ctx.call_now(function, callee::one(self.node.clone()))? {
                 CallNow::Done(answer) => self.accept(ctx, answer)?,

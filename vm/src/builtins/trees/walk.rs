@@ -143,15 +143,15 @@ impl KeyConversion {
 
 /// When it is done: before the children, which are then those of the result, or after.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::builtins) enum When {
+pub(in crate::builtins) enum WalkOrder {
     Before,
     After,
 }
 
-portable!(enum When { 0: Before, 1: After });
+portable!(enum WalkOrder { 0: Before, 1: After });
 
 /// Where the walk is, with the node that it is about.
-enum At {
+enum WalkPosition {
     /// A node that has not been looked at.
     Node(Value),
     /// A node whose children come next.
@@ -164,20 +164,20 @@ enum At {
     Call,
 }
 
-portable!(enum At { 0: Node(node), 1: Inside(node), 2: Outside(node), 3: Done(node), 4: Call });
+portable!(enum WalkPosition { 0: Node(node), 1: Inside(node), 2: Outside(node), 3: Done(node), 4: Call });
 
 pub(crate) struct TreeWalk {
     action: Action,
-    when: When,
+    when: WalkOrder,
     levels: Vec<WalkLevel>,
-    at: At,
+    at: WalkPosition,
 }
 
 portable!(TreeWalk { action, when, levels, at });
 
 /// Walks all of `form`.
-pub(in crate::builtins) fn walk(action: Action, when: When, form: Value) -> Flow {
-    Flow::Push(Box::new(TreeWalk { action, when, levels: Vec::new(), at: At::Node(form) }))
+pub(in crate::builtins) fn walk(action: Action, when: WalkOrder, form: Value) -> Flow {
+    Flow::Push(Box::new(TreeWalk { action, when, levels: Vec::new(), at: WalkPosition::Node(form) }))
 }
 
 impl TreeWalk {
@@ -205,10 +205,10 @@ impl TreeWalk {
     }
 
     /// Where the walk is once the action has given `value`.
-    fn acted(&self, value: Value) -> At {
+    fn acted(&self, value: Value) -> WalkPosition {
         match self.when {
-            When::Before => At::Inside(value),
-            When::After => At::Done(value),
+            WalkOrder::Before => WalkPosition::Inside(value),
+            WalkOrder::After => WalkPosition::Done(value),
         }
     }
 }
@@ -219,40 +219,40 @@ impl NativeFrame for TreeWalk {
             self.at = self.acted(value);
         }
         loop {
-            let next = match std::mem::replace(&mut self.at, At::Call) {
-                At::Node(node) if self.when == When::Before => match self.act(ctx, node)? {
+            let next = match std::mem::replace(&mut self.at, WalkPosition::Call) {
+                WalkPosition::Node(node) if self.when == WalkOrder::Before => match self.act(ctx, node)? {
                     Ok(value) => self.acted(value),
                     Err(flow) => return Ok(flow),
                 },
-                At::Node(node) => At::Inside(node),
-                At::Inside(node) => {
+                WalkPosition::Node(node) => WalkPosition::Inside(node),
+                WalkPosition::Inside(node) => {
                     ctx.charge(1)?;
                     match WalkLevel::open(ctx, node)? {
                         Ok(mut level) => {
                             let child = level.next();
                             self.levels.push(level);
-                            At::Node(child.unwrap_or_default())
+                            WalkPosition::Node(child.unwrap_or_default())
                         }
-                        Err(leaf) => At::Outside(leaf),
+                        Err(leaf) => WalkPosition::Outside(leaf),
                     }
                 }
-                At::Outside(node) if self.when == When::After => match self.act(ctx, node)? {
+                WalkPosition::Outside(node) if self.when == WalkOrder::After => match self.act(ctx, node)? {
                     Ok(value) => self.acted(value),
                     Err(flow) => return Ok(flow),
                 },
-                At::Outside(node) => At::Done(node),
-                At::Done(node) => {
+                WalkPosition::Outside(node) => WalkPosition::Done(node),
+                WalkPosition::Done(node) => {
                     let Some(level) = self.levels.last_mut() else { return Ok(Flow::Return(node)) };
                     level.accept(node)?;
                     match level.next() {
-                        Some(child) => At::Node(child),
+                        Some(child) => WalkPosition::Node(child),
                         None => match self.levels.pop() {
-                            Some(level) => At::Outside(level.close(ctx)?),
+                            Some(level) => WalkPosition::Outside(level.close(ctx)?),
                             None => unreachable!("it was the last one"),
                         },
                     }
                 }
-                At::Call => unreachable!("the result of the call has come"),
+                WalkPosition::Call => unreachable!("the result of the call has come"),
             };
             self.at = next;
             if pulse(ctx)? {
@@ -263,23 +263,23 @@ impl NativeFrame for TreeWalk {
 }
 
 /// One level under way, for `walk`.
-pub(crate) struct Once {
+pub(crate) struct LevelWalk {
     inner: Value,
     outer: Value,
     level: Option<WalkLevel>,
 }
 
-portable!(Once { inner, outer, level });
+portable!(LevelWalk { inner, outer, level });
 
 /// Calls `inner` for every child of `form`, and `outer` with the collection rebuilt from the results.
 pub(super) fn once(ctx: &mut Ctx<'_>, inner: Value, outer: Value, form: Value) -> Result<Flow> {
     Ok(match WalkLevel::open(ctx, form)? {
-        Ok(level) => Flow::Push(Box::new(Once { inner, outer, level: Some(level) })),
+        Ok(level) => Flow::Push(Box::new(LevelWalk { inner, outer, level: Some(level) })),
         Err(leaf) => Flow::TailCall(outer, callee::one(leaf)),
     })
 }
 
-impl NativeFrame for Once {
+impl NativeFrame for LevelWalk {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         let Some(mut level) = self.level.take() else { return Ok(Flow::Return(Value::Nil)) };
         if let Input::Value(child) = input {

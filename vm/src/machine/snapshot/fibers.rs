@@ -29,15 +29,15 @@ enum BranchRecord {
 portable!(enum BranchRecord { 0: Running, 1: Done(result, output), 2: Cancelled });
 
 /// The event that a fiber waits for.
-enum Waits {
+enum FiberEvent {
     Call(CallId),
     Fork { number: u32, kind: ForkKind, count: usize, branches: Vec<BranchRecord> },
 }
 
-portable!(enum Waits { 0: Call(call), 1: Fork { number, kind, count, branches } });
+portable!(enum FiberEvent { 0: Call(call), 1: Fork { number, kind, count, branches } });
 
 /// Which definitions a branch sees besides those of all.
-enum Sees {
+enum DefinitionView {
     Nothing,
     /// The view of the fiber that has forked it.
     AsParent,
@@ -45,7 +45,7 @@ enum Sees {
     Own,
 }
 
-portable!(enum Sees { 0: Nothing, 1: AsParent, 2: Own });
+portable!(enum DefinitionView { 0: Nothing, 1: AsParent, 2: Own });
 
 /// Writes all fibers. Returns the overlays, whose slots are still to be numbered.
 pub(super) fn write_fibers<'m>(
@@ -59,11 +59,11 @@ pub(super) fn write_fibers<'m>(
     while let Some((id, seen)) = todo.pop_front() {
         let Some(Some(fiber)) = fibers.get(id as usize) else { return Err(SnapshotError::NotWaiting) };
         let sees = match (&fiber.overlay, seen) {
-            (None, _) => Sees::Nothing,
-            (Some(own), Some(parent)) if Rc::ptr_eq(own, parent) => Sees::AsParent,
+            (None, _) => DefinitionView::Nothing,
+            (Some(own), Some(parent)) if Rc::ptr_eq(own, parent) => DefinitionView::AsParent,
             (Some(own), _) => {
                 overlays.push(own);
-                Sees::Own
+                DefinitionView::Own
             }
         };
         sees.write(to)?;
@@ -173,11 +173,11 @@ pub(super) fn read_fibers(
         from.begin("overlay");
         fiber.parent = parent;
         let seen = parent.and_then(|(parent, _)| read.fibers[parent as usize].as_ref()?.overlay.clone());
-        fiber.overlay = match (Sees::read(from)?, parent, seen) {
-            (Sees::Nothing, None, _) => None,
-            (Sees::AsParent, Some(_), Some(seen)) => Some(seen),
+        fiber.overlay = match (DefinitionView::read(from)?, parent, seen) {
+            (DefinitionView::Nothing, None, _) => None,
+            (DefinitionView::AsParent, Some(_), Some(seen)) => Some(seen),
             // The program itself defines for all.
-            (Sees::Own, Some(_), _) => Some(overlays.next().ok_or_else(|| from.damage())?),
+            (DefinitionView::Own, Some(_), _) => Some(overlays.next().ok_or_else(|| from.damage())?),
             _ => return Err(from.damage()),
         };
         from.begin("output");
@@ -185,13 +185,13 @@ pub(super) fn read_fibers(
         fiber.own.remembered = Some(Map::read(from)?).filter(|map| !map.is_empty());
         read_stack(&mut fiber, &mut heights, library, from)?;
         from.begin("fiber");
-        match Waits::read(from)? {
-            Waits::Call(call) => {
+        match FiberEvent::read(from)? {
+            FiberEvent::Call(call) => {
                 fiber.waiting_for = Some(call);
                 let is_known = read.waiting.insert(call, id).is_some();
                 from.check(!is_known)?;
             }
-            Waits::Fork { number, kind, count, branches } => {
+            FiberEvent::Fork { number, kind, count, branches } => {
                 let fork = fork(id, number, kind, count, branches, &mut todo, from)?;
                 fiber.fork = Some(Box::new(fork));
             }

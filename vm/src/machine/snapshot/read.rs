@@ -61,7 +61,7 @@ pub struct RestoredMachine {
 }
 
 /// The part before the values.
-struct Front {
+struct SnapshotHeader {
     programs: Vec<Rc<Program>>,
     namespace: Namespace,
     watches: Vec<Rc<ReplyWatch>>,
@@ -185,7 +185,7 @@ fn read_front(
     digest: &dyn Fn(&Program) -> Outcome<CodeDigest>,
     request_program: Option<&str>,
     most_bytes: u64,
-) -> Result<Front, RestoreError> {
+) -> Result<SnapshotHeader, RestoreError> {
     let invalid = RestoreError::Invalid("program");
     let count = reader.count()?;
     if !(1..=MOST_PROGRAMS).contains(&count) {
@@ -232,11 +232,11 @@ fn read_front(
         watches.push(Rc::new(ReplyWatch::restored(looked_at, unreadable)));
     }
     let granted = reader.unsigned_32()?;
-    Ok(Front { programs, namespace, watches, granted })
+    Ok(SnapshotHeader { programs, namespace, watches, granted })
 }
 
 /// The parts of a machine.
-struct Back {
+struct MachineParts {
     env: Env,
     program: Rc<Program>,
     slots_before: usize,
@@ -255,13 +255,13 @@ struct Back {
 
 fn read_back(
     reader: &mut WireReader<'_>,
-    front: Front,
+    front: SnapshotHeader,
     most: Limits,
     most_granted: u64,
     paid: &PaidPatterns,
     bounds: Bounds,
-) -> Result<Back, RestoreError> {
-    let Front { programs, mut namespace, watches, granted } = front;
+) -> Result<MachineParts, RestoreError> {
+    let SnapshotHeader { programs, mut namespace, watches, granted } = front;
     let Some(program) = programs.first().cloned() else { return Err(RestoreError::Invalid("program")) };
     let names = namespace.slots();
     let before = meter::live();
@@ -348,7 +348,7 @@ fn read_back(
     }
     // What was cut short because there were no steps left is wrong.
     meter::charge_steps(0)?;
-    Ok(Back {
+    Ok(MachineParts {
         env,
         program,
         slots_before,

@@ -31,7 +31,7 @@ impl Mode {
 }
 
 /// The result of comparing two values without entering them.
-enum Look {
+enum ShallowComparison {
     Decided(Ordering),
     Enter(PairLevel),
 }
@@ -52,12 +52,12 @@ enum PairLevel {
 
 /// The pairs that a long comparison has met, for each of the two ways in which an integer may meet an equal float.
 #[derive(Default)]
-struct Met {
+struct ComparedPairs {
     loose: PairedCollections,
     strict: PairedCollections,
 }
 
-impl Met {
+impl ComparedPairs {
     /// Whether these two were met as a pair, or as equal to others that were. They have been from now on.
     #[inline(never)]
     fn again(&mut self, a: &Value, b: &Value, mode: Mode) -> bool {
@@ -72,12 +72,12 @@ impl Met {
 /// Compares two values of any kind.
 pub(super) fn order(a: &Value, b: &Value, mode: Mode) -> Ordering {
     let mut top = match look(a, b, mode) {
-        Look::Decided(order) => return order,
-        Look::Enter(level) => level,
+        ShallowComparison::Decided(order) => return order,
+        ShallowComparison::Enter(level) => level,
     };
     let mut outer = Stack::new();
     let mut looks = 0_u32;
-    let mut met: Option<Box<Met>> = None;
+    let mut met: Option<Box<ComparedPairs>> = None;
     loop {
         looks = looks.saturating_add(1);
         meter::work(1);
@@ -86,10 +86,11 @@ pub(super) fn order(a: &Value, b: &Value, mode: Mode) -> Ordering {
         }
         match top.advance() {
             Ok((x, y, mode)) => match look(&x, &y, mode) {
-                Look::Decided(Ordering::Equal) => {}
-                Look::Decided(order) => return order,
-                Look::Enter(_) if looks > LONG && met.get_or_insert_default().again(&x, &y, mode) => {}
-                Look::Enter(level) => {
+                ShallowComparison::Decided(Ordering::Equal) => {}
+                ShallowComparison::Decided(order) => return order,
+                ShallowComparison::Enter(_)
+                    if looks > LONG && met.get_or_insert_default().again(&x, &y, mode) => {}
+                ShallowComparison::Enter(level) => {
                     let parent = std::mem::replace(&mut top, level);
                     // A level that is done needs no coming back, so that `[[[…]]]` takes no stack at all.
                     if !parent.is_done() {
@@ -153,13 +154,13 @@ fn pair(a: Option<Value>, b: Option<Value>, mode: Mode) -> Result<(Value, Value,
     }
 }
 
-fn look(a: &Value, b: &Value, mode: Mode) -> Look {
+fn look(a: &Value, b: &Value, mode: Mode) -> ShallowComparison {
     let (rank_a, rank_b) = (rank(a), rank(b));
     if rank_a != rank_b {
-        return Look::Decided(rank_a.cmp(&rank_b));
+        return ShallowComparison::Decided(rank_a.cmp(&rank_b));
     }
     if rank_a == Rank::Number && mode.operand && (is_nan(a) || is_nan(b)) {
-        return Look::Decided(Ordering::Less);
+        return ShallowComparison::Decided(Ordering::Less);
     }
     let order = match (a, b) {
         (Value::Keyword(x), Value::Keyword(y)) if x.same_allocation(y) => Ordering::Equal,
@@ -174,7 +175,7 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
             } else if x.len() != y.len() {
                 x.len().cmp(&y.len())
             } else {
-                return Look::Enter(PairLevel::Vectors(x.iter(), y.iter(), mode.inside()));
+                return ShallowComparison::Enter(PairLevel::Vectors(x.iter(), y.iter(), mode.inside()));
             }
         }
         (Value::Map(x), Value::Map(y)) => {
@@ -184,7 +185,12 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
                 x.len().cmp(&y.len())
             } else {
                 let (a, b) = (x.clone().into_iter(), y.clone().into_iter());
-                return Look::Enter(PairLevel::Maps { a, b, keys: !x.same_keys(y), mode: mode.inside() });
+                return ShallowComparison::Enter(PairLevel::Maps {
+                    a,
+                    b,
+                    keys: !x.same_keys(y),
+                    mode: mode.inside(),
+                });
             }
         }
         (Value::Set(x), Value::Set(y)) => {
@@ -194,7 +200,7 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
                 x.len().cmp(&y.len())
             } else {
                 let (a, b) = (x.clone().into_iter(), y.clone().into_iter());
-                return Look::Enter(PairLevel::Sets(a, b));
+                return ShallowComparison::Enter(PairLevel::Sets(a, b));
             }
         }
         (Value::Temporal(x), Value::Temporal(y)) => {
@@ -207,15 +213,19 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
             _ => match functions::compare(a, b) {
                 Opaque::Decided(order) => order,
                 Opaque::Captures(x, y) => {
-                    return Look::Enter(PairLevel::Captures(x.into_iter(), y.into_iter(), mode.inside()));
+                    return ShallowComparison::Enter(PairLevel::Captures(
+                        x.into_iter(),
+                        y.into_iter(),
+                        mode.inside(),
+                    ));
                 }
                 Opaque::Combinators(x, y) => {
-                    return Look::Enter(PairLevel::Combinators(x, y, 0, mode.inside()));
+                    return ShallowComparison::Enter(PairLevel::Combinators(x, y, 0, mode.inside()));
                 }
             },
         },
     };
-    Look::Decided(order)
+    ShallowComparison::Decided(order)
 }
 
 fn is_nan(value: &Value) -> bool {

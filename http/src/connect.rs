@@ -1,5 +1,6 @@
 //! Opening a connection: DNS, TCP, TLS, HTTP.
 
+use super::shared::MAX_HEAD;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -32,9 +33,6 @@ const STAGGER: Duration = Duration::from_millis(250);
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// Most addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 8;
-/// Largest head of a response.
-pub(super) const MAX_HEAD: usize = 64 * 1024;
-
 /// Opens a connection to `origin`, of the version that TLS negotiates.
 pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<IdleConnection, HttpError> {
     let socket = match &origin.route {

@@ -10,7 +10,6 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioExecutor;
 
 use super::HttpError;
-use super::connect::MAX_HEAD;
 use super::exchange::{Outgoing, SendError, Stream, send_error};
 use super::hyper_timer::HyperTimer;
 
@@ -82,3 +81,6 @@ fn is_disowned(error: &hyper::Error) -> bool {
     }
     false
 }
+
+/// Largest head of a response.
+pub(super) const MAX_HEAD: usize = 64 * 1024;

@@ -8,4 +8,6 @@ mod results;
 mod store;
 
 pub(crate) use key::{CacheKey, canonical_key, canonical_map};
-pub(crate) use store::{CacheError, CacheLimits, ToolCache};
+pub(crate) use results::CacheError;
+pub(crate) use results::CacheLimits;
+pub(crate) use store::ToolCache;

@@ -2,10 +2,10 @@
 
 use super::CacheKey;
 use super::results::KeptResults;
+use super::results::{CacheError, CacheLimits, refused};
 use bytes::Bytes;
 use ptc_base::sync::Mutex;
 use std::collections::HashMap;
-use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -19,60 +19,6 @@ pub(crate) struct CachedResult {
     pub hit: bool,
     /// Why it is not kept for later calls; `None` if it is.
     pub refused: Option<CacheError>,
-}
-
-/// Why a result is not kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CacheError {
-    /// It is larger than its tool may keep.
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-        /// The limit.
-        max: usize,
-    },
-    /// All results together would be larger than may be kept.
-    Full {
-        /// Its size.
-        bytes: usize,
-        /// Bytes that are kept already.
-        retained: usize,
-        /// The limit.
-        max: usize,
-    },
-    /// Two of its arguments have the same name once `-` and `_` are one.
-    Ambiguous,
-    /// Its tool said so.
-    Declined,
-}
-
-impl fmt::Display for CacheError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CacheError::TooLarge { bytes, max } => {
-                write!(f, "it is {bytes} bytes and this tool may keep {max}; ask for less, or in parts")
-            }
-            CacheError::Full { bytes, retained, max } => {
-                write!(
-                    f,
-                    "it is {bytes} bytes, and of the {max} that may be kept {retained} are in use; ask for less"
-                )
-            }
-            CacheError::Declined => f.write_str("a program's call gives more than this"),
-            CacheError::Ambiguous => {
-                f.write_str("two of its arguments have the same name but for `-` and `_`")
-            }
-        }
-    }
-}
-
-/// The size limits of kept results.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct CacheLimits {
-    /// Bytes of JSON of one result.
-    pub entry: Option<usize>,
-    /// Bytes of JSON of all results.
-    pub total: Option<usize>,
 }
 
 /// The results of one run, or of a chat that carries them over. A stored result is kept until the end; failures are
@@ -159,17 +105,6 @@ impl ToolCache {
         refused(bytes, limits, state.retained + state.upstream.bytes())?;
         state.retained += bytes;
         Ok(())
-    }
-}
-
-/// Whether limits keep a result out, where `retained` bytes are kept already.
-pub(super) fn refused(bytes: usize, limits: CacheLimits, retained: usize) -> Result<(), CacheError> {
-    if let Some(max) = limits.entry.filter(|max| bytes > *max) {
-        return Err(CacheError::TooLarge { bytes, max });
-    }
-    match limits.total.filter(|max| retained.saturating_add(bytes) > *max) {
-        Some(max) => Err(CacheError::Full { bytes, retained, max }),
-        None => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The analyser: one pass over the forms.
 
 use super::analysis::{Analysis, AnalysisBuffers, FreeName};
-use super::loading::LoadedNames;
+use super::loaded_names::LoadedNames;
 use super::scope::{NameState, Scope};
 use crate::ast::{Ast, LocalId, Node, NodeId, TableRange};
 use crate::error::{CompileError, Reason, Result};

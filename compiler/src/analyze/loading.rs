@@ -7,8 +7,7 @@ use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
 use crate::source::Span;
-use ptc_vm::machine::{Library, qualified_hint};
-use ptc_vm::value::BuiltinId;
+use ptc_vm::machine::qualified_hint;
 
 /// Namespaces of Clojure and its usual libraries, and the prefix under which the language has their members.
 const LOADABLE: &[(&str, &str)] = &[
@@ -30,33 +29,6 @@ const LOADABLE: &[(&str, &str)] = &[
 
 /// Prefixes that no alias can take, but `data` for `clojure.data`, beside whose one member the context is there.
 const RESERVED: [&str; 5] = ["data", "tool", "mcp", "budget", "user"];
-
-/// The names loaded by the forms at the head of a program.
-#[derive(Debug, Default)]
-pub(super) struct LoadedNames {
-    /// Aliases with the prefix that each one stands for.
-    aliases: Vec<(Name, &'static str)>,
-    /// Names that mean something else than the builtin of the same name.
-    referred: Vec<(Name, BuiltinId)>,
-    /// Prefixes all of whose members are meant by their bare names.
-    all: Vec<&'static str>,
-}
-
-impl LoadedNames {
-    /// The prefix that `alias` stands for.
-    pub(super) fn alias(&self, alias: Name) -> Option<&'static str> {
-        self.aliases.iter().rev().find(|(name, _)| *name == alias).map(|(_, prefix)| *prefix)
-    }
-
-    /// The meaning of a bare name because the program refers to it. `text` is the name's.
-    pub(super) fn referred(&self, name: Name, text: &str, library: &Library) -> Option<BuiltinId> {
-        if self.referred.is_empty() && self.all.is_empty() {
-            return None;
-        }
-        let one = self.referred.iter().rev().find(|(referred, _)| *referred == name).map(|(_, id)| *id);
-        one.or_else(|| self.all.iter().rev().find_map(|prefix| namespaces::member(prefix, text, library)))
-    }
-}
 
 /// A namespace as a program asks for it.
 struct NamespaceRequest {

@@ -21,6 +21,7 @@ mod endless;
 mod functions;
 mod lexical;
 mod literals;
+mod loaded_names;
 mod loading;
 mod namespaces;
 mod patterns;

@@ -4,7 +4,7 @@ use super::audit::AuditedCall;
 use super::overview::overview;
 use super::page_keys::page_keys;
 use super::runtime::Aggregator;
-use super::seen::SeenTool;
+use super::shape_file::SeenTool;
 use crate::catalog::ToolEntry;
 use ptc_base::time::{self, Instant};
 use ptc_engine::questions::{AnsweredBy, ArgumentsDigest};

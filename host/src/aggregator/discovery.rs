@@ -1,11 +1,11 @@
 //! Discovery forms over upstreams: budget, loading, answer (upstreams.md 13).
 
+use super::shape_file::SeenTool;
 use ptc_mcp::json::Value;
 
 use super::present::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
-use super::seen::SeenTool;
 use super::usage::{ProgramUsage, take_discovery};
 use crate::catalog::{DiscoveryAnswer, DiscoveryFault, Needs, Query, WorldFault};
 use futures_util::future::join_all;

@@ -1,5 +1,6 @@
 //! Notes on the calls behind an answer, one sentence each (rulings 51, 52 and 76).
 
+use super::notes_on_pages::MOST;
 use std::fmt::Write as _;
 
 use ptc_vm::value::{KeyName, MissedKey};
@@ -10,8 +11,6 @@ use ptc_engine::{CallRecord, CallStatus, CatalogOp, EvalOutcome, ValueSource};
 use ptc_schema::seen_shape::are_names;
 use ptc_upstreams::upstream::FaultReason;
 
-/// Most tools, kinds of failures and misses that notes name.
-pub(super) const MOST: usize = 3;
 /// Keys that a note lists.
 const MOST_KEYS: usize = 16;
 

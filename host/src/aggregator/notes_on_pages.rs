@@ -1,6 +1,5 @@
 //! Notes on answers that are not all there is: one for a tool (decision 184).
 
-use super::notes::MOST;
 use ptc_engine::{CallRecord, PageRecord};
 use ptc_vm::paging::{More, RestMethod, Standing};
 use std::collections::BTreeMap;
@@ -110,3 +109,6 @@ impl<'r> Pages<'r> {
         text
     }
 }
+
+/// Most tools, kinds of failures and misses that notes name.
+pub(super) const MOST: usize = 3;

@@ -2,7 +2,7 @@
 
 use super::audit::CallAudit;
 use super::list_cache::ListCache;
-use super::sampling::Sampler;
+use super::sampler::Sampler;
 use ptc_base::memory::MemoryBudget;
 use ptc_base::time::Clock;
 use ptc_http::Client;

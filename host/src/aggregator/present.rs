@@ -2,7 +2,8 @@
 //! upstream that has announced a change since, or has died: its next start may list other tools.
 
 use super::cold_start::start;
-use super::runtime::{Aggregator, ConfiguredUpstream};
+use super::configured_upstream::ConfiguredUpstream;
+use super::runtime::Aggregator;
 use crate::catalog::{Catalog, DiscoveryAnswer, DiscoveryFault, Query, ToolRef, changed_shape};
 use ptc_base::time;
 use ptc_engine::RunContext;

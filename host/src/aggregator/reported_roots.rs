@@ -1,10 +1,10 @@
 //! The folders that a file server says it serves, for the catalog: without them a program begins by asking where it is.
 
+use super::configured_upstream::ConfiguredUpstream;
 use std::time::Duration;
 
 use ptc_mcp::json::Value;
 
-use super::runtime::ConfiguredUpstream;
 use crate::catalog::ServerEntry;
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;

@@ -1,16 +1,18 @@
 //! The running upstreams of a process, and the catalog that they fill.
 
 use super::audit::CallAudit;
+use super::configured_upstream::ConfiguredUpstream;
 use super::list_cache::{CachedLists, UpstreamListing};
 use super::options::{AggregatorLimits, SnapshotMode};
 use super::reported_roots::reported_roots;
-use super::sampling::{Sampler, SamplingCounts};
+use super::sampler::Sampler;
+use super::sampler::SamplingCounts;
 use super::seen::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
 use futures_util::future::join_all;
 use ptc_base::memory::MemoryBudget;
 use ptc_base::pace::apart;
-use ptc_base::sync::{Mutex, RwLock};
+use ptc_base::sync::RwLock;
 use ptc_base::time::Clock;
 use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::RootsConfig;
@@ -19,31 +21,11 @@ use ptc_upstreams::mcp::ClientRoots;
 use ptc_upstreams::sign_in::{SignInCounts, Site};
 use ptc_upstreams::upstream::{CallFault, FaultReason, ToolInfo, Upstream};
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-/// One configured upstream.
-pub(super) struct ConfiguredUpstream {
-    pub(super) config: UpstreamConfig,
-    pub(super) handle: Arc<dyn Upstream>,
-    /// How it is signed in to, if it is.
-    pub(super) site: Option<Arc<Site>>,
-    /// The list that the catalog's entry was made of.
-    pub(super) taken: Mutex<Option<Arc<[ToolInfo]>>>,
-    /// Held while the entry of a list is made.
-    pub(super) taking: tokio::sync::Mutex<()>,
-    /// Counts of its requests for a model's answer.
-    pub(super) samplings: SamplingCounts,
-}
-
-impl ConfiguredUpstream {
-    fn taken(&self) -> MutexGuard<'_, Option<Arc<[ToolInfo]>>> {
-        self.taken.lock()
-    }
-}
 
 /// All configured upstreams of a process.
 pub struct Aggregator {

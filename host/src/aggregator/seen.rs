@@ -1,12 +1,13 @@
 //! The shapes of answers of tools that describe none, as each principal has seen them; `doc` shows them (ruling 56). Those of
 //! earlier starts are read once, so that a call never changes an advertised text.
 
+use super::shape_file::SeenTool;
 use ptc_base::sync::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::shape_file::{FormerShapes, ShapeFile, ShapeRow};
-use crate::catalog::{ServerEntry, ToolEntry};
+use crate::catalog::ServerEntry;
 use ptc_schema::answer_shape::{answer_shape, common_shape};
 use ptc_secret::credentials::Redactor;
 
@@ -23,21 +24,6 @@ pub(super) struct SeenShapes {
     by_principal: RwLock<ByPrincipal>,
     former: FormerShapes,
     file: Option<Arc<ShapeFile>>,
-}
-
-/// The tool whose answer was seen.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SeenTool<'t> {
-    pub(super) server: &'t str,
-    pub(super) tool: &'t str,
-    /// Stands for the tool as it describes itself.
-    pub(super) definition: u64,
-}
-
-impl<'t> SeenTool<'t> {
-    pub(super) fn of(server: &'t str, tool: &'t ToolEntry) -> Self {
-        Self { server, tool: &tool.name, definition: tool.definition() }
-    }
 }
 
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! The file in which shapes of answers outlive their process: beside the cached lists of the same configuration, for its owner
 //! alone. It names principals by a digest, and holds keys and types only.
 
+use crate::catalog::ToolEntry;
 use ptc_base::sync::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +11,6 @@ use std::sync::{Arc, MutexGuard};
 use ptc_mcp::json::{Value, json};
 
 use super::list_cache::{read_json, write_text};
-use super::seen::SeenTool;
 use ptc_base::time;
 use ptc_secret::digest::short_hash;
 
@@ -127,6 +127,21 @@ impl ShapeFile {
                 tracing::debug!(path = %self.path.display(), %error, "shapes_not_written");
             }
         }
+    }
+}
+
+/// The tool whose answer was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenTool<'t> {
+    pub(super) server: &'t str,
+    pub(super) tool: &'t str,
+    /// Stands for the tool as it describes itself.
+    pub(super) definition: u64,
+}
+
+impl<'t> SeenTool<'t> {
+    pub(super) fn of(server: &'t str, tool: &'t ToolEntry) -> Self {
+        Self { server, tool: &tool.name, definition: tool.definition() }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Calls that wait until a person has signed in (waiting.md 3.1, auth.md 12.1).
 
+use super::configured_upstream::ConfiguredUpstream;
 use ptc_vm::machine::{Feature, FeatureRequest, UpstreamCall};
 
-use super::runtime::{Aggregator, ConfiguredUpstream};
+use super::runtime::Aggregator;
 use super::usage::{cap_exhausted, give_back, give_back_discovery, take_call, take_discovery};
 use ptc_base::visible::visible_line;
 use ptc_engine::questions::{Action, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};

@@ -1,8 +1,9 @@
 //! Starting the upstreams of a checked configuration.
 
+use super::configured_upstream::ConfiguredUpstream;
 use super::options::{AggregatorOptions, SnapshotMode};
-use super::runtime::{Aggregator, ConfiguredUpstream};
-use super::sampling::SamplingCounts;
+use super::runtime::Aggregator;
+use super::sampler::SamplingCounts;
 use super::seen::SeenShapes;
 use super::shape_file::ShapeFile;
 use super::upkeep::{bring_up, follow, retry};

@@ -1,6 +1,7 @@
 //! The checks of a `tool/call` before it is sent (upstreams.md 8.3, rows 2 to 9). Every failure is a programmer fault:
 //! the first line is fixed (ruling 38), the following lines help to repair the program.
 
+use super::unknown_arguments::MAX_HINTED;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -17,8 +18,6 @@ use ptc_base::similar::most_similar;
 use ptc_base::text::{argument_key, string_literal, with_dots};
 use ptc_schema::json_schema::properties;
 
-/// Names that a hint shows at most.
-pub(super) const MAX_HINTED: usize = 8;
 /// Bytes of a name of the program that a message shows. No name that is longer means anything.
 const MAX_NAME: usize = 256;
 

@@ -1,12 +1,12 @@
 //! The checks of arguments that only operations of REST services have (ruling 60): no URL carries an unknown name, so a
 //! mistyped filter would give unfiltered data, and a value of another type cannot be written.
 
+use super::unknown_arguments::MAX_HINTED;
 use std::fmt::Write as _;
 
 use ptc_mcp::json::{Map, Value};
 
 use super::arguments::SpelledArguments;
-use super::call::MAX_HINTED;
 use super::{ServerEntry, ToolEntry};
 use ptc_base::similar::most_similar;
 use ptc_base::text::literal::literal;

@@ -1,11 +1,9 @@
 //! Arguments that an MCP tool does not describe. They are sent, as the server may accept more than it describes; but most
 //! servers drop such names silently, and a mistyped filter then gives unfiltered data.
 
+use ptc_mcp::json::Value;
 use std::fmt::Write as _;
 
-use ptc_mcp::json::Value;
-
-use super::call::MAX_HINTED;
 use super::{ServerEntry, ToolEntry};
 use ptc_base::similar::most_similar;
 use ptc_base::text::{bounded_line, clip, string_literal};
@@ -43,6 +41,9 @@ pub(super) fn note_on_unknown(server: &ServerEntry, tool: &ToolEntry, unknown: &
     let _ = write!(text, "; it takes {known}{more}");
     Some(text)
 }
+
+/// Names that a hint shows at most.
+pub(super) const MAX_HINTED: usize = 8;
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,14 @@
 //! The lines of a trace. Their order is fixed. Metadata holds counts and flags, never programs or data.
 
+use super::call_facts::CallFinish;
+use super::call_facts::CallStart;
+use super::status::Status;
 use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus};
 use ptc_mcp::json::{Object, object_text, write_array};
 
-use super::events::{CallFinish, CallStart};
-use super::writer::Status;
 use crate::recording::Recording;
 use crate::recording::payloads;
 use ptc_host::digest::short_hash;

@@ -3,24 +3,28 @@
 //! One thread does all file work, in the order of the calls. No call waits for a disk. An unwritable folder or a full
 //! disk costs records and one warning, never a call.
 
+mod call_facts;
 mod events;
 mod folder;
 mod index;
 mod lines;
 mod names;
+mod options;
 mod queue_size;
+mod status;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use call_facts::CallFinish;
+use call_facts::CallStart;
+pub use options::{TraceOptions, trace_id};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ptc_host::engine::{EvalId, MemoryBudget};
 use ptc_host::time::{self, Clock};
 use tokio::sync::oneshot;
 use tracing::error;
@@ -28,8 +32,6 @@ use tracing::error;
 pub use folder::TraceFile;
 
 use crate::metrics::Exposition;
-use crate::recording::Recording;
-use events::{CallFinish, CallStart};
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::TaskEvent;
 use queue_size::QueueSize;
@@ -37,23 +39,6 @@ use writer::TraceWriter;
 
 /// How long a reader waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The options of traces.
-#[derive(Debug, Clone)]
-pub struct TraceOptions {
-    /// The folder; it is created if it is missing.
-    pub folder: PathBuf,
-    /// Most files in the folder.
-    pub max_files: usize,
-    /// Most bytes of all files.
-    pub max_bytes: u64,
-    /// The memory budget that the queue is charged to.
-    pub memory: Option<MemoryBudget>,
-    /// The policy for their content.
-    pub recording: Recording,
-    /// True if programs can call upstreams.
-    pub aggregator: bool,
-}
 
 /// A command for the writer.
 enum TraceCommand {
@@ -67,18 +52,6 @@ enum TraceCommand {
         reply: oneshot::Sender<Option<TraceFile>>,
     },
     Flush(Sender<()>),
-}
-
-/// The id of the trace of an evaluation: 32 hex digits, of which the first half is the process's.
-pub fn trace_id(eval_id: EvalId) -> String {
-    static PROCESS: OnceLock<u64> = OnceLock::new();
-    let process = PROCESS.get_or_init(|| {
-        let mut bytes = [0; 8];
-        // Without entropy several processes have the same ids, and the traces are still valid.
-        let _ = getrandom::fill(&mut bytes);
-        u64::from_le_bytes(bytes)
-    });
-    format!("{process:016x}{:016x}", eval_id.number())
 }
 
 /// The handle to the writer.

@@ -1,9 +1,9 @@
 //! Names of trace files: `<time>-<hash8>[-<eval id>]-<status>.jsonl`, for instance
 //! `2026-03-04T05-06-07.123456Z-7902699b-ev_0000002a-ok.jsonl`. The hash is that of the request id.
 
+use super::status::Status;
 use jiff::Timestamp;
 
-use super::writer::Status;
 use ptc_host::digest::sha256_hex;
 
 /// The name of a file while its call is running.

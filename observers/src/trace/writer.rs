@@ -1,5 +1,8 @@
 //! The state of the thread that writes traces.
 
+use super::call_facts::CallFinish;
+use super::call_facts::CallStart;
+use super::status::Status;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,10 +10,10 @@ use std::io::{self, Write};
 use jiff::{SignedDuration, Timestamp};
 use tracing::{error, warn};
 
-use super::events::{CallFinish, CallStart};
 use super::folder::{Folder, TraceFile};
 use super::lines::TraceHead;
-use super::{TraceOptions, names, trace_id};
+use super::names;
+use super::options::{TraceOptions, trace_id};
 use ptc_host::digest::hex;
 
 /// The prefix of a trace, in bytes, that contains its owner.
@@ -18,33 +21,6 @@ const OWNER_WITHIN: usize = 512;
 
 /// The failure of a trace with more bytes than all traces together may have.
 const TOO_LARGE: &str = "the trace has more bytes than --trace-max-bytes";
-
-/// How a call ended, as in its file name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
-    /// With a success.
-    Ok,
-    /// With a failure.
-    Error,
-    /// It was cancelled.
-    Cancelled,
-    /// With an internal error.
-    Crashed,
-}
-
-impl Status {
-    /// All of them.
-    pub(super) const ALL: [Status; 4] = [Status::Ok, Status::Error, Status::Cancelled, Status::Crashed];
-
-    /// The word in file names.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Status::Ok => "ok",
-            Status::Error | Status::Crashed => "error",
-            Status::Cancelled => "cancelled",
-        }
-    }
-}
 
 pub(super) struct TraceWriter {
     options: TraceOptions,

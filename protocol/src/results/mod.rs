@@ -1,6 +1,11 @@
 //! Results that several methods write, and the members common to all results of an era.
 
+mod meta;
 pub(super) mod tasks;
+
+use meta::write_eval_id;
+use meta::write_name;
+pub(crate) use meta::{write_server_meta, write_task_result};
 
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
@@ -45,15 +50,6 @@ pub(crate) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply:
         }
         out.push(b'}');
     })
-}
-
-/// Writes the result of a call into the task that it has become.
-pub(crate) fn write_task_result(service: &Service, out: &mut Vec<u8>, tool_reply: &ToolReply) {
-    out.push(b'{');
-    tool_reply.write_members(out);
-    out.extend_from_slice(b",\"resultType\":\"complete\"");
-    write_server_meta(service, out, tool_reply.eval_id);
-    out.push(b'}');
 }
 
 /// The whole response of a call that needs input of its client first (2026-07-28).
@@ -168,32 +164,4 @@ pub(crate) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
 pub(crate) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
     let ttl = if service.is_starting() { 0 } else { TTL_MS };
     out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":\"private\"").as_bytes());
-}
-
-/// Writes `_meta` of a modern result: the server's name, and the id of the evaluation.
-pub(crate) fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<EvalId>) {
-    out.extend_from_slice(b",\"_meta\":{");
-    write_name(out, SERVER_INFO);
-    out.extend_from_slice(service.server_info.as_bytes());
-    if let Some(eval_id) = eval_id {
-        out.extend_from_slice(b",\"eval_id\":");
-        write_eval_id(out, eval_id);
-    }
-    out.push(b'}');
-}
-
-/// Writes the name of a member of `_meta`, and its colon.
-fn write_name(out: &mut Vec<u8>, name: &str) {
-    // None of the names needs an escape.
-    out.push(b'"');
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
-}
-
-/// Writes the id of an evaluation as a JSON string.
-fn write_eval_id(out: &mut Vec<u8>, eval_id: EvalId) {
-    // Neither its letters nor its digits need an escape.
-    out.push(b'"');
-    eval_id.write(out);
-    out.push(b'"');
 }

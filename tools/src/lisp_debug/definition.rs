@@ -13,7 +13,7 @@ pub(super) fn definition() -> Definition {
         r#"{{"type":"object","required":["op"],"properties":{{"op":{{"type":"string","enum":["stats","recent","get"]}},"limit":{{"type":"integer","minimum":1,"maximum":{MAX_LIMIT},"description":"Calls that recent shows; 20 if left out."}},"since_seconds":{{"type":"integer","minimum":1,"maximum":{MAX_SINCE},"description":"Only calls of the last so many seconds (stats, recent)."}},"errors_only":{{"type":"boolean","description":"Only failed calls (stats, recent)."}},"request_id":{{"type":"string","maxLength":{MAX_ID_BYTES},"description":"The call that get shows: its JSON-RPC id as text, or its eval_id."}}}},"additionalProperties":false}}"#
     );
     Definition {
-        name: super::NAME,
+        name: super::head::NAME,
         title: "PTC-Lisp diagnostics",
         description: DESCRIPTION.into(),
         input_schema: input,

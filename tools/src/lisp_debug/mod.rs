@@ -3,26 +3,25 @@
 mod arguments;
 mod definition;
 mod get;
+mod head;
 mod size;
 mod stats;
 
+pub use head::NAME;
+use head::write_head;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use ptc_mcp::json::{Object, Raw, object_text, write_array};
+use ptc_mcp::json::{Raw, object_text, write_array};
 
 use arguments::{DebugQuery, Filter};
 use get::Get;
 use ptc_observers::recent::{RecentCall, Ring};
 use ptc_observers::recording::Recording;
 use ptc_observers::trace::Traces;
-use ptc_protocol::settings::PayloadPolicy;
 use ptc_protocol::timestamp;
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 use size::ResponseBudget;
-
-/// The name of the tool.
-pub const NAME: &str = "lisp_debug";
 
 /// The tool.
 pub struct LispDebug {
@@ -111,13 +110,6 @@ impl LispDebug {
     }
 }
 
-/// The first members of every answer.
-fn write_head(object: &mut Object<'_>, op: &str, policy: PayloadPolicy) {
-    object.string("op", op);
-    object.string("payload_policy", policy_name(policy));
-    object.boolean("redaction_applied", true);
-}
-
 impl Tool for LispDebug {
     fn definition(&self) -> Definition {
         definition::definition()
@@ -130,15 +122,6 @@ impl Tool for LispDebug {
 
     fn is_observed(&self) -> bool {
         false
-    }
-}
-
-/// The name of a policy on the command line and in answers.
-fn policy_name(policy: PayloadPolicy) -> &'static str {
-    match policy {
-        PayloadPolicy::None => "none",
-        PayloadPolicy::Summary => "summary",
-        PayloadPolicy::Full => "full",
     }
 }
 

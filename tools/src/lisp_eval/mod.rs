@@ -3,18 +3,18 @@
 mod arguments;
 mod definition;
 
+mod options;
 #[cfg(test)]
 mod tests;
 
+pub use options::EvalOptions;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
+use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, Render};
 use ptc_mcp::json::Raw;
 
-use super::asking::Asks;
-use super::descriptions::SharedCard;
 use super::long;
 use super::long::WhenWaiting;
 use super::shaping::{Shaper, shape, waiting};
@@ -24,7 +24,7 @@ use ptc_protocol::report::{CallReport, CallUsage};
 use ptc_protocol::report::{ErrorReason, Payload};
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
-use ptc_runs::{KeptCall, Prepared as Again, Prepares, Ran, RunSeed, Runs};
+use ptc_runs::{KeptCall, Prepared as Again, Prepares, Ran, RunSeed};
 
 pub use super::evaluator::Evaluator;
 pub(crate) use arguments::Wording;
@@ -35,37 +35,6 @@ pub(super) use definition::{annotations, has_wait, output_schema};
 
 /// The name of the tool.
 const NAME: &str = "lisp_eval";
-
-/// The options of `lisp_eval`.
-#[derive(Clone)]
-pub struct EvalOptions {
-    /// Limits of one program.
-    pub limits: Limits,
-    /// Limits on arguments.
-    pub caps: ArgumentCaps,
-    /// How answers are shaped.
-    pub shaper: Shaper,
-    /// Bytes of binary content that an answer may carry.
-    pub max_attached_bytes: u64,
-    /// True if answers are shaped for the length that the client passes on.
-    pub fits_client: bool,
-    /// Answers `tool/call` and discovery; `None` without upstreams.
-    pub upstreams: Option<Arc<dyn HostCalls>>,
-    /// The facts about upstreams in the description; present if and only if some are configured.
-    pub card: Option<SharedCard>,
-    /// True if the operator declares the upstreams read-only.
-    pub read_only: bool,
-    /// Scrubs everything that leaves the process.
-    pub redactor: Redactor,
-    /// True if replies carry a report for observers.
-    pub reports: bool,
-    /// Asks clients the questions of programs; `None` if questions are off.
-    pub asks: Option<Asks>,
-    /// True if descriptions mention `ask` (server.md 10.2).
-    pub tells_of_ask: bool,
-    /// Stores the runs of programs that outlast their clients' wait; `None` if that is off.
-    pub runs: Option<Arc<Runs>>,
-}
 
 impl EvalOptions {
     /// The shaper for the answer to this call.

@@ -11,6 +11,7 @@ use ptc_vm::print::{Cut, CutUnit};
 
 use super::*;
 use crate::testing::assert_fits;
+use ptc_host::engine::Limits;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::ReplyText;

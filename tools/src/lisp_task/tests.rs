@@ -12,7 +12,15 @@ use ptc_mcp::message::id::RequestId;
 use ptc_vm::machine::{HostRequest, Payload as CallPayload, Reply};
 
 use super::*;
+use crate::lisp_eval::ArgumentCaps;
+use ptc_agent::llm::Llm;
+use ptc_host::catalog::Catalog;
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::HostCalls;
+use ptc_host::engine::{Engine, Limits};
 use ptc_protocol::principal::Principal;
+use ptc_protocol::settings::Profile;
+use std::time::Duration;
 
 /// Upstreams of one server `fs`: `read` reads, `write` may do anything, `slow` never answers.
 struct Fs(Mutex<Vec<String>>);

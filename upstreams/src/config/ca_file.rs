@@ -1,11 +1,11 @@
 //! The key `ca_file`: certificates that are trusted besides the system's.
 
+use super::home::refuse_home;
 use std::path::Path;
 
 use url::Url;
 
 use super::fields::Fields;
-use super::mistakes::refuse_home;
 use ptc_base::config_error::ConfigError;
 use ptc_base::environment::ProcessEnv;
 use ptc_http::Certificates;

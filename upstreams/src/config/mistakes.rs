@@ -1,5 +1,7 @@
 //! Entries of child processes that would start something else than they mean.
 
+use super::home::is_path;
+use super::home::refuse_home;
 use std::path::Path;
 
 use super::transports::StdioConfig;
@@ -30,21 +32,6 @@ pub(super) fn refuse(upstream: &str, entry: &StdioConfig, env: &ProcessEnv) -> R
     Ok(())
 }
 
-/// Refuses a path that begins with `~`.
-pub(super) fn refuse_home(
-    upstream: &str,
-    key: &str,
-    text: &str,
-    env: &ProcessEnv,
-) -> Result<(), ConfigError> {
-    let Some(rest) = text.strip_prefix('~').filter(|rest| is_path(rest)) else { return Ok(()) };
-    let home = env.get("HOME").and_then(|home| home.to_str()).unwrap_or("/home/you");
-    Err(ConfigError::upstream(
-        upstream,
-        format_args!("{key} begins with ~, which only a shell replaces; write {:?}", format!("{home}{rest}")),
-    ))
-}
-
 /// Warns of arguments that look as if a shell were to read them.
 pub(super) fn suspect(upstream: &str, entry: &StdioConfig) -> Option<ConfigWarning> {
     let command = Path::new(&entry.command).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -62,10 +49,6 @@ pub(super) fn suspect(upstream: &str, entry: &StdioConfig) -> Option<ConfigWarni
              what is meant, or hand it on in env"
         ),
     ))
-}
-
-fn is_path(rest: &str) -> bool {
-    rest.starts_with(['/', '\\'])
 }
 
 /// Whether `${NAME}` is in the text.

@@ -21,6 +21,7 @@ mod child_env;
 mod duplicates;
 mod fields;
 mod file;
+mod home;
 mod jsonc;
 mod locate;
 mod mistakes;

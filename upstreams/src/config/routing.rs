@@ -1,5 +1,6 @@
 //! The keys `proxy`, `proxy_auth` and `unix_socket`: how an upstream's requests reach it.
 
+use super::home::refuse_home;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use std::sync::Arc;
 use url::{Host, Url};
 
 use super::fields::Fields;
-use super::mistakes::refuse_home;
 use ptc_base::config_error::ConfigError;
 use ptc_base::environment::ProcessEnv;
 use ptc_http::{Proxy, Route};

@@ -1,11 +1,13 @@
 //! The blocks of an answer's `content` (ruling 51).
 
 use bytes::Bytes;
+use memchr::memchr;
+use ptc_mcp::json::Raw;
 use ptc_mcp::text::clip;
 use ptc_vm::value::decoded_len;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
-use super::result::{JsonString, text_of};
 use crate::upstream::{BlockMember, CallFault, CallLimits, ContentBlock, FaultReason};
 
 /// Blocks of one answer that a program gets to see.
@@ -208,6 +210,65 @@ impl VisibleMembers<'_> {
 /// The characters of a member that is a string.
 fn string(result: &Bytes, raw: &RawValue) -> Option<Bytes> {
     raw.get().starts_with('"').then(|| text_of(result, JsonString::AsWritten(raw.get())))
+}
+
+/// A JSON string of a reply.
+#[derive(Clone, Copy)]
+pub(super) enum JsonString<'a> {
+    /// It denotes text, which is at hand if it has escapes.
+    Checked(Raw<'a>, Option<&'a Bytes>),
+    /// Half a surrogate pair may be in it.
+    AsWritten(&'a str),
+}
+
+/// The characters of a JSON string: a slice of the reply when it has no escapes.
+#[expect(clippy::disallowed_methods, reason = "entry point: text_of()")]
+pub(super) fn text_of(reply: &Bytes, text: JsonString<'_>) -> Bytes {
+    let quoted = match text {
+        JsonString::Checked(_, Some(decoded)) => return decoded.clone(),
+        JsonString::Checked(raw, None) => match raw.as_str() {
+            Some(Cow::Owned(text)) => return Bytes::from(text),
+            Some(Cow::Borrowed(text)) => return reply.slice_ref(text.as_bytes()),
+            None => raw.text(),
+        },
+        JsonString::AsWritten(quoted) => quoted,
+    };
+    let inner = quoted.as_bytes().get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    if memchr(b'\\', inner).is_none() {
+        return reply.slice_ref(inner);
+    }
+    // A lone surrogate is the only thing that can be wrong with a string that parsed as JSON.
+    match serde_json::from_str::<String>(quoted) {
+        Ok(text) => Bytes::from(text),
+        Err(_) => Bytes::from(lossy_unescape(inner)),
+    }
+}
+
+/// Decodes escapes with `U+FFFD` for surrogates that stand alone.
+pub(super) fn lossy_unescape(inner: &[u8]) -> Vec<u8> {
+    let mut units: Vec<u16> = Vec::with_capacity(inner.len());
+    let text = String::from_utf8_lossy(inner);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
+            continue;
+        }
+        units.push(match chars.next() {
+            Some('b') => 8,
+            Some('t') => 9,
+            Some('n') => 10,
+            Some('f') => 12,
+            Some('r') => 13,
+            Some('u') => {
+                let hex: String = chars.by_ref().take(4).collect();
+                u16::from_str_radix(&hex, 16).unwrap_or(0xFFFD)
+            }
+            Some(other) => other as u16,
+            None => break,
+        });
+    }
+    String::from_utf16_lossy(&units).into_bytes()
 }
 
 #[cfg(test)]

@@ -1,111 +1,20 @@
 //! Requests of servers of the handshake era to ask a person or a model (waiting.md 3.2).
 
-use ptc_base::sync::Mutex;
+use super::inbound_reply::InboundReply;
+use super::open_questions::ElicitError;
+use super::open_questions::Link;
+use super::open_questions::refusal;
 use std::sync::Arc;
 
 use ptc_mcp::encode;
-use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
-use super::inbound::{Inbound, InboundReply};
+use super::inbound::Inbound;
 use crate::upstream::asking::CANCELLED;
 use crate::upstream::{Elicitation, QuestionSink, SamplingFault, SamplingRequest};
 use ptc_base::visible::visible;
 
-/// Most questions that are open on one stream; a server that asks more has these refused.
-const MOST_OPEN: usize = 64;
 /// Why further ones are.
 const TOO_MANY: &str = "too many of its questions are open";
-
-/// How a request of a server relates to a call of ours.
-#[derive(Clone, Copy)]
-pub(super) enum Link<'a> {
-    /// It came on the call's own stream: where that call's questions are asked, if anywhere, and those already open there.
-    Call(Option<&'a Arc<QuestionSink>>, &'a Arc<OpenQuestions>),
-    /// It came on the one pipe of all calls, or on a stream that no call opened.
-    Session,
-}
-
-/// Open questions of one stream, by the server's ids, each with the sender for its withdrawal.
-#[derive(Debug, Default)]
-pub(super) struct OpenQuestions(Mutex<Vec<(Box<str>, oneshot::Sender<()>)>>);
-
-impl OpenQuestions {
-    /// Opens a question, until the result is dropped.
-    fn open(self: &Arc<Self>, id: &str) -> Result<OpenQuestion, ElicitError> {
-        self.with(|open| {
-            if open.iter().any(|(known, _)| **known == *id) {
-                return Err(ElicitError::AskedAlready);
-            }
-            if open.len() >= MOST_OPEN {
-                return Err(ElicitError::TooMany);
-            }
-            let (withdraw, withdrawn) = oneshot::channel();
-            open.push((id.into(), withdraw));
-            Ok(OpenQuestion { questions: self.clone(), id: id.into(), withdrawn })
-        })
-    }
-
-    /// The server does not want to know any more: `params` of its `notifications/cancelled`.
-    #[expect(clippy::disallowed_methods, reason = "entry point: OpenQuestions.withdraw")]
-    fn withdraw(&self, params: &str) {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct CancelledParams<'a> {
-            #[serde(borrow)]
-            request_id: &'a RawValue,
-        }
-        let Ok(CancelledParams { request_id }) = serde_json::from_str(params) else { return };
-        self.with(|open| {
-            if let Some(at) = open.iter().position(|(id, _)| **id == *request_id.get()) {
-                let _ = open.swap_remove(at).1.send(());
-            }
-        });
-    }
-
-    fn with<T>(&self, change: impl FnOnce(&mut Vec<(Box<str>, oneshot::Sender<()>)>) -> T) -> T {
-        change(&mut self.0.lock())
-    }
-}
-
-/// Why a question is not opened.
-enum ElicitError {
-    /// One of its id is open, and its answer is the answer to both.
-    AskedAlready,
-    /// Too many are open.
-    TooMany,
-}
-
-/// A question that is open.
-struct OpenQuestion {
-    questions: Arc<OpenQuestions>,
-    id: Box<str>,
-    withdrawn: oneshot::Receiver<()>,
-}
-
-impl OpenQuestion {
-    /// The reply with the result or the fault that `asking` comes to; `None` if the server withdraws the question before.
-    async fn answered(
-        mut self,
-        asking: impl Future<Output = Result<String, SamplingFault>>,
-    ) -> Option<Vec<u8>> {
-        let answer = tokio::select! {
-            biased;
-            _ = &mut self.withdrawn => return None,
-            answer = asking => answer,
-        };
-        Some(match answer {
-            Ok(result) => encode::result(&self.id, result.as_bytes()),
-            Err(fault) => refusal(&self.id, &fault),
-        })
-    }
-}
-
-impl Drop for OpenQuestion {
-    fn drop(&mut self) {
-        self.questions.with(|open| open.retain(|(id, _)| *id != self.id));
-    }
-}
 
 impl Inbound {
     /// Has a person asked on behalf of the call that the question belongs to. `None`: a question of that id is open already,
@@ -227,11 +136,6 @@ const NOBODY: &str = "nobody can be asked during this call";
 /// Why a model is not asked during a call.
 const NO_MODEL: &str = "no model answers during this call";
 
-/// The reply to a request for a model's answer that there is none.
-fn refusal(id: &str, fault: &SamplingFault) -> Vec<u8> {
-    encode::error(id, fault.kind.code(), &fault.message)
-}
-
 fn dismissal() -> String {
     CANCELLED.to_owned()
 }
@@ -240,6 +144,7 @@ fn dismissal() -> String {
 mod tests {
     use super::super::inbound::tests::inbound_that_asks;
     use super::*;
+    use crate::mcp::open_questions::{MOST_OPEN, OpenQuestions};
     use crate::upstream::{AcceptedQuestions, CallQuestion, Caller};
     use futures_util::FutureExt as _;
     use futures_util::future::BoxFuture;

@@ -1,6 +1,8 @@
 //! Reading the results of methods besides `tools/call`: lists, contents of resources, messages of prompts, completions
 //! (upstreams.md 19).
 
+use super::content::JsonString;
+use super::content::text_of;
 use std::collections::HashSet;
 
 use bytes::Bytes;
@@ -9,7 +11,6 @@ use serde_json::value::RawValue;
 
 use super::content::{self, raw_blocks};
 use super::protocol::render;
-use super::result::{JsonString, text_of};
 use crate::upstream::{BlockMember, CallFault, CallReply, ContentBlock, FaultReason, Payload};
 use ptc_base::pace::apart;
 

@@ -1,22 +1,23 @@
 //! A server's unsolicited messages: its requests, the progress of calls, its log messages.
 
+use super::inbound_reply::InboundReply;
+use super::open_questions::Link;
+use super::open_questions::OpenQuestions;
+use crate::upstream::open_for::OpenFor;
 use ptc_base::sync::Mutex;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use ptc_mcp::encode;
 use ptc_mcp::json::Value;
 use ptc_mcp::text::clip;
 use ptc_mcp::{Era, LogLevel};
 
-use super::elicit::{Link, OpenQuestions};
 use super::protocol::{self, TASKS};
 use super::roots::{ClientRoots, Roots};
 use crate::config::{Offered, UpstreamConfig};
-use crate::upstream::connections::OpenFor;
 use crate::upstream::{Caller, QuestionSink, SaidMessage, UpstreamEvent, Visits};
 use ptc_base::time::{self, Instant};
 use ptc_base::visible::without_controls;
@@ -39,14 +40,6 @@ const MAX_PROGRESS: usize = 200;
 const ELICITATION: &str = r#""elicitation":{"form":{},"url":{}}"#;
 /// Declares that a model can be asked. It has no tools, and no context besides the request.
 const SAMPLING: &str = r#""sampling":{}"#;
-
-/// The answer to a request of a server.
-pub(super) enum InboundReply {
-    /// It is known.
-    Ready(Vec<u8>),
-    /// People or a model have to give it; none if the server has withdrawn the request.
-    Waiting(BoxFuture<'static, Option<Vec<u8>>>),
-}
 
 /// The unsolicited messages of one upstream, and their receivers.
 #[derive(Debug)]

@@ -13,6 +13,8 @@ mod elicit;
 pub mod features;
 pub mod http;
 mod inbound;
+mod inbound_reply;
+mod open_questions;
 mod protocol;
 mod repair;
 mod result;

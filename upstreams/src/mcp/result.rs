@@ -1,11 +1,10 @@
 //! Reading the result of `tools/call` (upstreams.md 9.2). The payload is selected by its position and keeps the bytes
 //! that the upstream wrote.
 
-use std::borrow::Cow;
+use super::content::{JsonString, text_of};
 use std::fmt;
 
 use bytes::Bytes;
-use memchr::memchr;
 use ptc_mcp::json::Raw;
 use ptc_mcp::json::compact_len;
 use ptc_mcp::message::lenient::Message;
@@ -158,56 +157,6 @@ fn tool_error(result: &Bytes, members: &ResultMembers<'_>) -> CallFault {
     fault
 }
 
-/// The characters of a JSON string: a slice of the reply when it has no escapes.
-#[expect(clippy::disallowed_methods, reason = "entry point: text_of()")]
-pub(super) fn text_of(reply: &Bytes, text: JsonString<'_>) -> Bytes {
-    let quoted = match text {
-        JsonString::Checked(_, Some(decoded)) => return decoded.clone(),
-        JsonString::Checked(raw, None) => match raw.as_str() {
-            Some(Cow::Owned(text)) => return Bytes::from(text),
-            Some(Cow::Borrowed(text)) => return reply.slice_ref(text.as_bytes()),
-            None => raw.text(),
-        },
-        JsonString::AsWritten(quoted) => quoted,
-    };
-    let inner = quoted.as_bytes().get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-    if memchr(b'\\', inner).is_none() {
-        return reply.slice_ref(inner);
-    }
-    // A lone surrogate is the only thing that can be wrong with a string that parsed as JSON.
-    match serde_json::from_str::<String>(quoted) {
-        Ok(text) => Bytes::from(text),
-        Err(_) => Bytes::from(lossy_unescape(inner)),
-    }
-}
-
-/// Decodes escapes with `U+FFFD` for surrogates that stand alone.
-fn lossy_unescape(inner: &[u8]) -> Vec<u8> {
-    let mut units: Vec<u16> = Vec::with_capacity(inner.len());
-    let text = String::from_utf8_lossy(inner);
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
-            continue;
-        }
-        units.push(match chars.next() {
-            Some('b') => 8,
-            Some('t') => 9,
-            Some('n') => 10,
-            Some('f') => 12,
-            Some('r') => 13,
-            Some('u') => {
-                let hex: String = chars.by_ref().take(4).collect();
-                u16::from_str_radix(&hex, 16).unwrap_or(0xFFFD)
-            }
-            Some(other) => other as u16,
-            None => break,
-        });
-    }
-    String::from_utf16_lossy(&units).into_bytes()
-}
-
 /// The members that decide, borrowed from the reply.
 #[derive(Default)]
 struct ResultMembers<'a> {
@@ -224,15 +173,6 @@ struct ResultMembers<'a> {
     result_type: Option<&'a str>,
     /// Bytes of the whole as compact JSON, if they have been counted.
     compact_len: Option<u64>,
-}
-
-/// A JSON string of a reply.
-#[derive(Clone, Copy)]
-pub(super) enum JsonString<'a> {
-    /// It denotes text, which is at hand if it has escapes.
-    Checked(Raw<'a>, Option<&'a Bytes>),
-    /// Half a surrogate pair may be in it.
-    AsWritten(&'a str),
 }
 
 impl<'a> ResultMembers<'a> {

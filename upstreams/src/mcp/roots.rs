@@ -1,12 +1,12 @@
 //! Roots: the folders that a server gets when it asks for them.
 
+use super::inbound_reply::InboundReply;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_mcp::encode;
 use tokio::sync::watch;
 
-use super::inbound::InboundReply;
 use crate::config::RootsConfig;
 use ptc_base::time;
 

@@ -1,6 +1,7 @@
 //! The common part of the transports, which implements the [`Upstream`] trait: one connection, started on demand, calls in
 //! slots, and the list of tools.
 
+use crate::upstream::open_for::OpenFor;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,6 @@ use tokio::sync::broadcast;
 use super::inbound::Inbound;
 use super::{content, result};
 use crate::config::UpstreamConfig;
-use crate::upstream::connections::OpenFor;
 use crate::upstream::lifecycle::{Lifecycle, StartedConnection, TransportConnection};
 use crate::upstream::one_run::{AdmittedCall, OneRun};
 use crate::upstream::slots::Slots;

@@ -1,17 +1,11 @@
 //! A parameter of an operation, and the property that it becomes.
 
+use super::style::ParameterLocation;
 use ptc_mcp::json::{Value, json};
 
 use super::document::{Document, InlineBudget};
 use super::sendable::sendable;
 use super::style::Style;
-
-/// Where a parameter stands in the URL.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParameterLocation {
-    Path,
-    Query,
-}
 
 /// A parameter, as the document declares it.
 pub(super) struct Parameter<'d> {

@@ -3,8 +3,6 @@
 use ptc_mcp::json::Value;
 use url::form_urlencoded::byte_serialize;
 
-use super::parameter::ParameterLocation;
-
 /// How a list, or a map, of scalars is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
@@ -82,6 +80,13 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
 
 fn encode(text: &str) -> String {
     byte_serialize(text.as_bytes()).collect()
+}
+
+/// Where a parameter stands in the URL.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ParameterLocation {
+    Path,
+    Query,
 }
 
 #[cfg(test)]

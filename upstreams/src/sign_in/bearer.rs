@@ -1,5 +1,6 @@
 //! The tokens of one upstream and principal: one for every request, renewed in time, by one at a time (auth.md 6).
 
+use super::owner_hash::owner_hash;
 use ptc_base::sync::Mutex;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
@@ -16,7 +17,6 @@ use tokio::sync::watch;
 
 use super::errand::Carrier;
 use super::fault::{SignInError, TokenError};
-use super::principals::owner_hash;
 use super::records::{self, TokenBinding};
 use super::site::Site;
 use super::store::RecordKey;

@@ -1,5 +1,6 @@
 //! Signing in with a browser: the authorization request, and its answer (auth.md 4).
 
+use super::owner_hash::owner_hash;
 use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
@@ -18,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::fault::SignInError;
-use super::principals::owner_hash;
 use super::records::{self, TokenBinding};
 use super::site::{Site, random};
 use super::store::RecordKey;

@@ -1,5 +1,6 @@
 //! Carrying an errand out: the lock, the store and the token endpoint, as the core wants them (auth.md 6.2, 6.3).
 
+use super::owner_hash::owner_hash;
 use std::sync::Arc;
 
 use ptc_oauth::client::{Client, ClientOrigin, Credential, Method, Signing};
@@ -13,7 +14,6 @@ use ring::rand::SystemRandom;
 
 use super::bearer::SignIn;
 use super::fault::SignInError;
-use super::principals::owner_hash;
 use super::records::{self, TokenBinding};
 use super::site::{Site, random};
 use super::store::{Guard, StoreError};

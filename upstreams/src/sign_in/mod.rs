@@ -8,6 +8,7 @@
 //!
 //! Transports take a token for each request from the sign-in of their principal, which renews it in time.
 
+mod owner_hash;
 pub mod store;
 
 mod bearer;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::bearer::SignIn;
 use super::site::Site;
 use crate::config::OAuthIdentity;
-use ptc_secret::digest::hex_digest;
 
 pub use ptc_secret::credentials::PROCESS;
 
@@ -26,11 +25,6 @@ impl fmt::Display for NextStep {
             Self::Open(url) => write!(f, "open: {url}"),
         }
     }
-}
-
-/// The principal in the log: the first 16 hex digits of the SHA-256 of its name, by which the server's own lines know it too.
-pub(super) fn owner_hash(principal: &str) -> String {
-    hex_digest(principal, 16)
 }
 
 impl Site {

@@ -1,12 +1,12 @@
 //! The state of sign-ins, without the network; and signing out (auth.md 11).
 
+use super::owner_hash::owner_hash;
 use std::sync::Arc;
 
 use ptc_oauth::tokens::TokenRecord;
 
 use super::errand::revoke;
 use super::fault::SignInError;
-use super::principals::owner_hash;
 use super::records::{self, TokenBinding};
 use super::site::Site;
 use super::store::{Protection, RecordKey, RecordKind, StoreError};

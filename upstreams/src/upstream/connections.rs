@@ -10,59 +10,14 @@ use std::sync::{Arc, MutexGuard};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all, select_all};
+use tokio::sync::broadcast;
 use tokio::sync::futures::OwnedNotified;
-use tokio::sync::{Notify, broadcast};
 
 use super::{
     Call, CallFault, CallReply, Health, Introduction, Query, SaidMessage, ToolInfo, Upstream, UpstreamEvent,
     Visits,
 };
 use ptc_base::time::{Instant, timeout_at};
-
-/// A principal; all without a name are one.
-type ConnectionOwner = Option<Arc<str>>;
-
-/// Whose questions are open on the stream that all calls of a connection share.
-#[derive(Debug, Default)]
-pub(crate) struct OpenFor {
-    principals: Mutex<Vec<ConnectionOwner>>,
-    closed: Arc<Notify>,
-}
-
-impl OpenFor {
-    /// A question of this principal is open, until the result is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, principal: ConnectionOwner) -> ConnectionQuestion {
-        self.lock().push(principal.clone());
-        ConnectionQuestion { of: self.clone(), principal }
-    }
-
-    /// Whether a question of another principal is open.
-    fn is_of_others(&self, principal: Option<&Arc<str>>) -> bool {
-        self.lock().iter().any(|whose| whose.as_ref() != principal)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<ConnectionOwner>> {
-        self.principals.lock()
-    }
-}
-
-/// A question that is open.
-#[derive(Debug)]
-pub(crate) struct ConnectionQuestion {
-    of: Arc<OpenFor>,
-    principal: ConnectionOwner,
-}
-
-impl Drop for ConnectionQuestion {
-    fn drop(&mut self) {
-        let mut open = self.of.lock();
-        if let Some(at) = open.iter().position(|whose| *whose == self.principal) {
-            open.swap_remove(at);
-        }
-        drop(open);
-        self.of.closed.notify_waiters();
-    }
-}
 
 /// Makes one more connection, which knows of the pages that the first one has people sent to.
 type ConnectionFactory =
@@ -219,6 +174,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::upstream::open_for::OpenFor;
     use crate::upstream::{CallLimits, Caller, Phase};
     use ptc_base::time;
 

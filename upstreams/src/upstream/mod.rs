@@ -21,6 +21,7 @@ pub(crate) mod http_refusal;
 mod introduction;
 pub(crate) mod lifecycle;
 pub(crate) mod one_run;
+pub(crate) mod open_for;
 pub mod per_principal;
 mod reply;
 pub(crate) mod request_token;
@@ -145,7 +146,7 @@ pub trait Upstream: Send + Sync {
         private_interfaces,
         reason = "connections of one upstream ask each other; nobody else makes any"
     )]
-    fn open_for(&self) -> Option<&Arc<connections::OpenFor>> {
+    fn open_for(&self) -> Option<&Arc<open_for::OpenFor>> {
         None
     }
 

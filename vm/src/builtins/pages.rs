@@ -4,7 +4,6 @@
 use super::support::keys::key_name;
 use super::support::{Builder, callee};
 use super::text_pages;
-use super::tools::{PAGE, qualified};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, PAGING, portable};
 use crate::paging::{NextPage, Page, PageArguments, Parameters, is_list, next, pairs};
@@ -561,4 +560,13 @@ impl NativeFrame for Pages {
             },
         }
     }
+}
+
+/// The tool reference by which `tool/pages` asks for a page: no program can write it.
+pub(super) const PAGE: &str = "call of a page";
+
+/// Server and tool of a symbol or a text such as `server/tool`.
+pub(super) fn qualified(name: &Value) -> Option<(&str, &str)> {
+    let (Value::Symbol(name) | Value::Str(name)) = name else { return None };
+    name.as_str().split_once('/').filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }

@@ -5,15 +5,13 @@
 //! checks names against its catalog.
 
 use super::call_form;
+use super::pages::{PAGE, qualified};
 use super::support::keys::{key_name, shown_key};
 use crate::error::{Error, Reason, Result};
 use crate::json::{self, ArgumentSendError};
 use crate::machine::{ArgumentsError, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
 use crate::print;
 use crate::value::{Map, Str, Value};
-
-/// The tool reference by which `tool/pages` asks for a page: no program can write it.
-pub(super) const PAGE: &str = "call of a page";
 
 /// Calls the tool that a tool reference names.
 pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow> {
@@ -170,12 +168,6 @@ fn servers(ctx: &mut Ctx<'_>, args: &[Value]) -> Result<Flow> {
 #[cold]
 fn fault(text: String) -> Error {
     Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}"))
-}
-
-/// Server and tool of a symbol or a text such as `server/tool`.
-pub(super) fn qualified(name: &Value) -> Option<(&str, &str)> {
-    let (Value::Symbol(name) | Value::Str(name)) = name else { return None };
-    name.as_str().split_once('/').filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
 #[cold]

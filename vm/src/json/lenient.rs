@@ -3,7 +3,9 @@
 //! Servers answer so that print their data instead of encoding it: `[{'id': 1, 'active': True, 'note': None}]`.
 
 use super::nesting::NestedReader;
-use super::parse::{self, ReadError, ReadResult};
+use super::parse;
+use super::read_error::ReadError;
+use super::read_error::ReadResult;
 use crate::error::Result;
 use crate::meter;
 use crate::print::grow_string;

@@ -1,6 +1,7 @@
 //! JSON Lines: a document a line.
 
-use super::parse::{Parser, ReadError};
+use super::parse::Parser;
+use super::read_error::ReadError;
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Value, Vector};

@@ -11,14 +11,16 @@ mod lines;
 mod nesting;
 mod number;
 mod parse;
+mod read_error;
 mod rows;
 mod strings;
 mod write;
 
 pub(crate) use lenient::{parse_lenient, parse_python};
 pub(crate) use lines::parse_lines;
+pub use parse::parse;
 pub(crate) use parse::{DocumentReading, parse_reply};
-pub use parse::{MAX_NESTING, parse};
+pub use read_error::MAX_NESTING;
 pub(crate) use write::{ArgumentSendError, write_tool_arguments, write_within};
 pub use write::{ToolArguments, generate, write};
 

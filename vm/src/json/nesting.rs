@@ -1,7 +1,8 @@
 //! Collections within collections, on the native stack: so their depth is bounded.
 
 use super::MAX_NESTING;
-use super::parse::{ReadError, ReadResult};
+use super::read_error::ReadError;
+use super::read_error::ReadResult;
 use crate::meter;
 use crate::value::Value;
 

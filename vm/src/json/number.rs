@@ -1,6 +1,6 @@
 //! Numbers of JSON.
 
-use super::parse::ReadError;
+use super::read_error::ReadError;
 use crate::meter;
 use crate::number::{MAX_INTEGER_BITS, read_decimal};
 use crate::value::Value;

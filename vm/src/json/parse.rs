@@ -3,8 +3,9 @@
 use super::keys::KeyCache;
 use super::layouts::{LayoutId, Layouts};
 use super::nesting::NestedReader;
+use super::read_error::{MAX_NESTING, ReadError, ReadResult};
 use super::{number, rows, strings};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::meter;
 use crate::number::{MAX_INTEGER_BITS, integer_too_large};
 use crate::value::{Map, ReplyText, Str, Value, Vector};
@@ -14,9 +15,6 @@ use simdutf8::compat::from_utf8;
 use std::rc::Rc;
 #[cfg(not(feature = "simdutf8"))]
 use std::str::from_utf8;
-
-/// Deepest nesting of arrays and objects that is read (ruling 10).
-pub const MAX_NESTING: usize = 128;
 
 /// White space between two places where others may have the thread.
 const SPACES_AT_ONCE: usize = 1 << 16;
@@ -94,22 +92,6 @@ fn read_reply(bytes: &Bytes) -> Result<DocumentReading> {
         Err(ReadError::Limit(error)) => Err(error),
     }
 }
-
-/// Why reading stops.
-pub(super) enum ReadError {
-    /// The text is not JSON.
-    NotJson,
-    /// The program's limits are reached.
-    Limit(Error),
-}
-
-impl From<Error> for ReadError {
-    fn from(error: Error) -> ReadError {
-        ReadError::Limit(error)
-    }
-}
-
-pub(super) type ReadResult<T> = std::result::Result<T, ReadError>;
 
 /// A reader of one text.
 pub(super) struct Parser<'a> {

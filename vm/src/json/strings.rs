@@ -1,6 +1,6 @@
 //! Strings of JSON, both ways.
 
-use super::parse::ReadError;
+use super::read_error::ReadError;
 use crate::error::Error;
 use crate::meter;
 

@@ -5,9 +5,9 @@
 //! starting place ([`START_LIMIT`]), and an amount in proportion to the text for a whole search. A general
 //! purpose engine of this kind counts only its returns and may scan the whole text between two of them.
 
-use super::linear::Groups;
 use super::meter::{Meter, SearchOutcome, SearchStop};
 use super::program::{Inst, RegexProgram};
+use super::sequence::Groups;
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete};
 
 /// Most steps from one starting place (ruling 7).

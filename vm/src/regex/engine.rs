@@ -3,13 +3,14 @@
 //! A pattern is read when its value is made, in time linear in its text. Everything else is built at its first use, after
 //! the program that uses it has paid for it ([`Meter::pay`]).
 
-use super::linear::{Groups, Linear, Plan, SearchResult, Variant};
+use super::linear::{Linear, Plan, SearchResult, Variant};
 use super::looking::Looker;
 use super::meter::{CompiledForm, Meter, SearchOutcome, SearchStop};
 use super::parser::{PatternError, parse};
 use super::price;
 use super::program::{MOST_INSTRUCTIONS, RegexProgram};
 use super::scratch::Scratch;
+use super::sequence::Groups;
 use super::sequence::{Sequence, SequenceMatch};
 use super::syntax::Pattern;
 use ahash::{AHashMap, RandomState};

@@ -4,7 +4,9 @@
 
 use super::bounds::Bounds;
 use super::emit::{MARK, crosses_lines, emit, line_end, whole};
+use super::limits::{CACHE_LIMIT, SIZE_LIMIT};
 use super::looking::Looker;
+use super::sequence::Groups;
 use super::sequence::Sequence;
 use super::syntax::{Assertion, SyntaxNode};
 use regex_automata::meta::{BuildError, Cache, Config, Regex};
@@ -15,13 +17,6 @@ use smallvec::SmallVec;
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// Byte ranges of the whole match and of the groups.
-pub(crate) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;
-
-/// Most bytes that a compiled pattern may take (ruling 7).
-pub(super) const SIZE_LIMIT: usize = 1 << 20;
-/// Bytes of scratch memory for lazily built states.
-pub(super) const CACHE_LIMIT: usize = 256 << 10;
 /// Bytes of a text that are copied at a time.
 const COPIED: usize = 256 << 10;
 

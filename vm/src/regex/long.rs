@@ -6,8 +6,9 @@
 
 use super::bounds::{Bounds, FirstMatch, TextWalk};
 use super::engine::{Engine, Stepper};
-use super::linear::{Groups, Linear, SearchResult, Variant};
+use super::linear::{Linear, SearchResult, Variant};
 use super::meter::{CompiledForm, Meter};
+use super::sequence::Groups;
 use super::threads;
 use std::ops::Range;
 

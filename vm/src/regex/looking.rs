@@ -6,7 +6,8 @@
 //! without captures, and notices where it dies.
 
 use super::emit::line_end;
-use super::linear::{CACHE_LIMIT, SIZE_LIMIT};
+use super::limits::CACHE_LIMIT;
+use super::limits::SIZE_LIMIT;
 use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};

@@ -13,6 +13,7 @@ mod bounds;
 mod classes;
 mod emit;
 mod engine;
+mod limits;
 mod linear;
 mod long;
 mod looking;
@@ -27,8 +28,9 @@ mod threads;
 
 pub(crate) use engine::Engine;
 pub(crate) use engine::{compiled_bytes, give_way};
-pub(crate) use linear::{Groups, Plan};
+pub(crate) use linear::Plan;
 pub(crate) use meter::{CompiledForm, Meter, SearchStop};
+pub(crate) use sequence::Groups;
 
 #[cfg(test)]
 mod tests;

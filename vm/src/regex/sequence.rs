@@ -7,7 +7,6 @@
 //! quadratic.
 
 use super::emit::character_class;
-use super::linear::Groups;
 use super::program::CharClass;
 use super::syntax::{Assertion, Greed, SyntaxNode};
 use regex_automata::util::prefilter::Prefilter;
@@ -425,3 +424,6 @@ struct Mismatch {
     /// The end of the run that the pattern begins with, if that has no upper bound.
     first: Option<usize>,
 }
+
+/// Byte ranges of the whole match and of the groups.
+pub(crate) type Groups = SmallVec<[Option<(usize, usize)>; 4]>;

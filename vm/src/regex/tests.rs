@@ -1,5 +1,6 @@
-use super::linear::{Groups, Linear, SearchResult, Variant};
+use super::linear::{Linear, SearchResult, Variant};
 use super::parser::parse;
+use super::sequence::Groups;
 use crate::meter::{self, Account};
 use crate::value::{Regex, Value};
 

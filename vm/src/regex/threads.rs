@@ -4,7 +4,7 @@
 //! [`super::bounds`] has no answer: the groups of a long match, and word boundaries beside characters that are not ASCII. Each
 //! alternative at each place is charged.
 
-use super::linear::Groups;
+use super::sequence::Groups;
 use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::StateID;
 use std::ops::Range;

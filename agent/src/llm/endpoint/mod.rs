@@ -10,14 +10,13 @@ mod stream;
 pub(super) use address::Address;
 pub(super) use client::endpoint_client;
 pub use limits::TimeLimits;
-pub(super) use refusal::{excerpt, kind_of_status, retry_delay};
+pub(super) use refusal::{excerpt, kind_of_status, now, retry_delay};
 pub(super) use stream::{EventStream, Flow, read_events};
 
 use super::{LlmError, LlmErrorKind};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use jiff::Timestamp;
 use ptc_base::json::Value as Json;
 use ptc_base::redactor::Redactor;
 use ptc_base::secret::Secret;
@@ -274,12 +273,6 @@ fn failed(error: &HttpError) -> LlmError {
         _ => LlmErrorKind::Network,
     };
     LlmError::new(kind, error.to_string())
-}
-
-/// The time of day.
-pub(in crate::llm) fn now() -> Timestamp {
-    // A clock beyond what a calendar has is as wrong as one of 1970.
-    Timestamp::try_from(time::time_of_day()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Error responses: their kind, the text to report, and when to retry.
 
 use super::super::{LlmError, LlmErrorKind};
-use super::now;
+
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use ptc_base::json::Value as Json;
 use ptc_base::redactor::Redactor;
+use ptc_base::time;
 use std::time::Duration;
 
 /// Characters of an endpoint's text that an error shows.
@@ -84,6 +85,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn http_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text).ok().map(|at| at.timestamp())
+}
+
+/// The time of day.
+pub(in crate::llm) fn now() -> Timestamp {
+    // A clock beyond what a calendar has is as wrong as one of 1970.
+    Timestamp::try_from(time::time_of_day()).unwrap_or_default()
 }
 
 #[cfg(test)]

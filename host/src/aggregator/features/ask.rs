@@ -1,5 +1,6 @@
 //! Requests for an upstream's resources, prompts and completions, within its filters.
 
+use super::super::configured_upstream::ConfiguredUpstream;
 use crate::catalog::shown;
 use bytes::Bytes;
 use ptc_base::memory::{ReplyCharge, ReplyMemory};
@@ -19,7 +20,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::audit::{AuditedCall, CallAudit};
-use super::super::runtime::{Aggregator, ConfiguredUpstream};
+use super::super::runtime::Aggregator;
 
 /// A kind of thing that servers list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use super::super::attempt::Attempt;
 use super::super::caller::caller_of;
 use super::super::cold_start::{UpstreamStartError, start};
+use super::super::configured_upstream::ConfiguredUpstream;
 use super::super::program_fault::raise;
-use super::super::runtime::{Aggregator, ConfiguredUpstream};
+use super::super::runtime::Aggregator;
 use super::super::sign_in::{RepeatableRequest, SignIns};
 use super::super::usage::{cap_exhausted, give_back_uncounted, take_call, take_discovery};
 use super::ask::{FeatureKind, Features, prompt_params, read_params};

@@ -1,5 +1,6 @@
 //! The headers of a client's entry as an upstream's: secrets become credentials, the rest static headers.
 
+use super::placeholders::names_secret;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ptc_mcp::json::{Map, Value, json};
@@ -7,15 +8,6 @@ use ptc_mcp::json::{Map, Value, json};
 use super::placeholders::{TemplatePiece, other, pieces, settled};
 use super::{ClientServers, FileContext};
 use ptc_base::config_error::{ConfigError, ConfigWarning};
-
-/// Parts of names whose headers hold secrets.
-const SECRET: [&str; 8] = ["auth", "cookie", "credential", "key", "pass", "secret", "session", "token"];
-
-/// Whether a header or a variable of this name holds a secret.
-pub(super) fn names_secret(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    SECRET.iter().any(|part| lower.contains(part))
-}
 
 /// The translation of the headers of one entry.
 #[derive(Default)]

@@ -12,32 +12,19 @@
 //! | `context_servers` | Zed |
 
 mod command_line;
+mod context;
 mod entry;
 mod headers;
 mod placeholders;
 
-use std::path::Path;
+pub use context::{ClientServers, FileContext};
 
 use ptc_mcp::json::{Map, Value};
 
-use ptc_base::config_error::{ConfigError, ConfigWarning};
-use ptc_base::environment::ProcessEnv;
+use ptc_base::config_error::ConfigError;
 
 /// The keys under which clients keep their servers, the commonest first.
 const KEYS: [&str; 5] = ["mcpServers", "servers", "mcp_servers", "context_servers", "mcp"];
-
-/// The servers of a client's file as upstreams: the content of an equivalent upstreams file.
-#[derive(Debug, Default)]
-pub struct ClientServers {
-    /// By name: entries of an upstreams file.
-    pub upstreams: Map,
-    /// By name: bindings of an upstreams file, for the secrets in the clients' headers.
-    pub credentials: Map,
-    /// Warnings about values that were read otherwise than written.
-    pub warnings: Vec<ConfigWarning>,
-    /// The entries that cannot be read, each with its sentence.
-    pub faults: Vec<ConfigError>,
-}
 
 /// The object that holds the servers of a client's file, if it is one.
 pub fn servers_of(file: &Map) -> Option<&Map> {
@@ -48,17 +35,6 @@ pub fn servers_of(file: &Map) -> Option<&Map> {
             _ => Some(servers),
         }
     })
-}
-
-/// The context of a client's file besides its text.
-#[derive(Clone, Copy, Debug)]
-pub struct FileContext<'a> {
-    /// Resolves `${NAME:-default}` and `~`.
-    pub env: &'a ProcessEnv,
-    /// The absolute path of the servers' project: commands start there.
-    pub project: Option<&'a Path>,
-    /// Whether `$NAME` is a variable anywhere in a value, as in Gemini CLI; else only as a whole value.
-    pub bare_names: bool,
 }
 
 /// Translates the servers of a client's file, each by itself.

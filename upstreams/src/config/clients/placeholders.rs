@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::FileContext;
-use super::headers::names_secret;
 use ptc_base::config_error::ConfigError;
 use ptc_base::environment::{ProcessEnv, is_variable_name};
 
@@ -269,6 +268,16 @@ fn home<'e>(upstream: &str, env: &'e ProcessEnv) -> Result<&'e str, ConfigError>
         ConfigError::upstream(upstream, "names the home folder, and HOME is not set; write the folder")
     })
 }
+
+/// Whether a header or a variable of this name holds a secret.
+pub(super) fn names_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    SECRET.iter().any(|part| lower.contains(part))
+}
+
+/// Parts of names whose headers hold secrets.
+pub(super) const SECRET: [&str; 8] =
+    ["auth", "cookie", "credential", "key", "pass", "secret", "session", "token"];
 
 #[cfg(test)]
 mod tests {

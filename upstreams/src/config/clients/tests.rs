@@ -4,6 +4,8 @@ use ptc_mcp::json::{Value, json};
 
 use super::super::{LoadOptions, Transport, UpstreamsConfig};
 use super::*;
+use ptc_base::environment::ProcessEnv;
+use std::path::Path;
 
 /// A file of a person, of no client in particular.
 fn context(env: &ProcessEnv) -> FileContext<'_> {

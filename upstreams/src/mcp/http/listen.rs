@@ -1,5 +1,6 @@
 //! A server's messages on a stream that stays open beside the calls: announced changes and, up to 2025-11-25, its requests.
 
+use super::super::open_questions::Link;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,7 +11,6 @@ use ptc_mcp::encode;
 use ptc_mcp::sse::SseDecoder;
 use tokio::sync::oneshot;
 
-use super::super::elicit::Link;
 use super::super::protocol;
 use super::event_rate::{EventRate, warn_too_fast};
 use super::post::{Endpoint, Outgoing, PostError, is_event_stream, let_go};

@@ -1,6 +1,8 @@
 //! HTTP+SSE of 2024-11-05: one event stream (`GET`) that stays open for all messages of the server; its first event names the
 //! endpoint that messages are posted to.
 
+use super::super::inbound_reply::InboundReply;
+use super::super::open_questions::Link;
 use ptc_base::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +20,6 @@ use ptc_mcp::text::clip;
 use tokio::sync::{oneshot, watch};
 use url::Url;
 
-use super::super::elicit::Link;
-use super::super::inbound::InboundReply;
 use super::event_rate::{EVENTS_PER_SECOND, EventRate, warn_too_fast};
 use super::post::{
     ERROR_BODY, EVENTS, Endpoint, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing, PostError, Reply,

@@ -1,5 +1,8 @@
 //! One message to a Streamable HTTP endpoint, and its answer.
 
+use super::super::inbound_reply::InboundReply;
+use super::super::open_questions::Link;
+use super::super::open_questions::OpenQuestions;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -18,8 +21,7 @@ use ptc_mcp::message::lenient::{Message, Messages, parse};
 use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
 
-use super::super::elicit::{Link, OpenQuestions};
-use super::super::inbound::{self, Inbound, InboundReply};
+use super::super::inbound::Inbound;
 use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
 use super::super::repair::{TextPiece, complaint, pieces};
 use super::super::result::RawResult;
@@ -113,7 +115,7 @@ pub(super) enum HttpReply {
 }
 
 /// The answer to a request of the server.
-pub(super) struct Reply(pub(super) inbound::InboundReply);
+pub(super) struct Reply(pub(super) InboundReply);
 
 /// The server's requests on the stream of a call, while its answer to the call is read.
 #[derive(Default)]

@@ -18,7 +18,6 @@ use super::super::inbound::Inbound;
 use super::super::repair;
 use super::super::result::RawResult;
 use super::outbox::{FlushStop, Outbox};
-use super::tasks::DropReason;
 use crate::child::StderrRing;
 use crate::upstream::lifecycle::{ConnectionEnd, EndKind, TransportConnection};
 use crate::upstream::{CallFault, CallLimits, FaultReason, Stopwatch, no_memory};
@@ -435,4 +434,13 @@ impl Drop for InFlight<'_> {
 fn too_large(max_bytes: usize, bytes: u64) -> CallFault {
     let message = format!("mcp_stdio response exceeded {max_bytes} bytes");
     CallFault::new(FaultReason::ResponseTooLarge, message).with_bytes(bytes)
+}
+
+/// Why a line is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DropReason {
+    /// It is longer than any reply may be that is waited for.
+    TooLong,
+    /// The process may not take as much memory.
+    NoMemory,
 }

@@ -1,5 +1,8 @@
 //! The tasks of a connection, on the owner's runtime: reader, writer, standard error, supervisor.
 
+use super::super::inbound_reply::InboundReply;
+use super::super::open_questions::Link;
+use super::connection::DropReason;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +14,6 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 
-use super::super::elicit::Link;
-use super::super::inbound::InboundReply;
 use super::super::protocol;
 use super::super::repair::{Nesting, TextPiece, complaint, pieces};
 use super::super::result::RawResult;
@@ -116,15 +117,6 @@ async fn read(
             debug_assert!(fits, "a reservation shrinks");
         }
     }
-}
-
-/// Why a line is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DropReason {
-    /// It is longer than any reply may be that is waited for.
-    TooLong,
-    /// The process may not take as much memory.
-    NoMemory,
 }
 
 /// Finds the request that an oversized line answers: by its id, wherever that stands, because only one request waits, or else

@@ -10,6 +10,7 @@ macro_rules! named {
     };
 }
 
+mod arguments;
 mod comparing;
 mod formatting;
 mod pattern;

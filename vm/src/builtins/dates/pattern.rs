@@ -4,28 +4,10 @@
 //! does not do: it takes a number with fewer digits than its letters, any space for a space and 1969 for `69`, and does not
 //! say which character does not fit.
 
+use super::text::{MONTHS, WEEKDAYS};
 use super::text::{Stamp, TextCursor};
 use super::when::{DateOrMoment, Moment, SECOND};
 use crate::value::{Day, Zone};
-
-/// Names of the months.
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-/// Names of the days of the week, from Monday.
-pub(super) const WEEKDAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /// Bytes of a pattern.
 const LONGEST: usize = 200;

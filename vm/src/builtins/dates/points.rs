@@ -1,11 +1,11 @@
 //! Dates and instants: making, reading, moving, comparing.
 
+use super::arguments::{day_of, days, integer, no_date, no_instant, out_of_range, shorten};
 use super::comparing::micros_of_unit;
 use super::formatting::parse_by;
 use super::text;
 use super::when::{DAY, DateOrMoment, Moment};
 use super::zones::{check_zone_of_text, zone_argument};
-use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print;
@@ -19,47 +19,9 @@ fn instant(moment: Moment) -> Value {
     DateOrMoment::Instant(moment).value()
 }
 
-/// The days of a date.
-pub(super) fn days(method: &str, value: &Value) -> Result<i64> {
-    match DateOrMoment::of(value) {
-        Some(DateOrMoment::Day(days)) => Ok(days),
-        _ => Err(no_date(method, value)),
-    }
-}
-
-#[cold]
-pub(super) fn no_date(method: &str, value: &Value) -> Error {
-    Error::type_error(format!("{method}: expected LocalDate, got {}", java_type_name(value)))
-}
-
 /// The microseconds of an instant, and the digits it was given with.
 fn moment(method: &str, value: &Value) -> Result<Moment> {
     DateOrMoment::of(value).and_then(DateOrMoment::instant).ok_or_else(|| no_instant(method, value))
-}
-
-#[cold]
-pub(super) fn no_instant(method: &str, value: &Value) -> Error {
-    let shown = match value {
-        Value::Temporal(temporal) => temporal.iso(),
-        other => print::readable_lossy(other),
-    };
-    Error::type_error(format!("{method}: expected DateTime, got {shown}"))
-}
-
-pub(super) fn integer(method: &str, what: &str, value: &Value) -> Result<i64> {
-    match value {
-        Value::Int(n) => Ok(*n),
-        Value::BigInt(_) => Err(out_of_range(method)),
-        other => Err(Error::type_error(format!(
-            "{method}: expected integer {what}, got {}",
-            java_type_name(other)
-        ))),
-    }
-}
-
-#[cold]
-pub(super) fn out_of_range(method: &str) -> Error {
-    Error::type_error(format!("{method}: the result is out of range"))
 }
 
 fn date(method: &str, days: Option<i64>) -> Result<Value> {
@@ -96,14 +58,6 @@ pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Error::type_error(format!("parse: invalid ISO-8601 date '{}' (expected YYYY-MM-DD)", shown()))
     })?;
     Ok(Value::temporal(Temporal::date(days)))
-}
-
-/// A text for a message, cut at 100 characters.
-pub(super) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}...", &text[..end]),
-    }
 }
 
 /// `(java.util.Date.)`, `(java.util.Date. x)`
@@ -204,16 +158,6 @@ pub(super) fn nano_time(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value>
 /// `(LocalDate/of year month day)`
 pub(super) fn local_date_of(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     date("LocalDate/of", Some(day_of("LocalDate/of", args)?.to_epoch()))
-}
-
-/// The day of a year, a month and a day of the month.
-pub(super) fn day_of(name: &str, args: &[Value]) -> Result<Day> {
-    let year = integer(name, "year", &args[0])?;
-    let month = integer(name, "month", &args[1])?;
-    let day = integer(name, "day", &args[2])?;
-    let real = Some(year).filter(|year| year.unsigned_abs() <= 999_999);
-    let real = real.and_then(|year| Day::new(year, month, day));
-    real.ok_or_else(|| Error::type_error(format!("{name}: there is no date {year}-{month:02}-{day:02}")))
 }
 
 /// `(LocalDate/ofEpochDay n)`

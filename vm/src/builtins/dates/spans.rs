@@ -1,6 +1,7 @@
 //! Durations.
 
-use super::points::{out_of_range, shorten};
+use super::arguments::out_of_range;
+use super::arguments::shorten;
 use super::text;
 use super::when::DateOrMoment;
 use crate::builtins::support::errors::java_type_name;

@@ -4,7 +4,6 @@
 //! a second 60, an offset of 25 hours and `P1W`, which the language refuses. It refuses `-0044-03-15`, a fraction of ten digits
 //! and `P-3D`, which the language takes. A test compares the values of texts that both take.
 
-use super::pattern::{MONTHS, WEEKDAYS};
 use super::when::{DAY, DateOrMoment, Moment, SECOND};
 use crate::value::{Day, Zone};
 
@@ -254,6 +253,26 @@ pub(super) fn duration(text: &str) -> Option<i64> {
     }
     millis.checked_mul(sign)
 }
+
+/// Names of the months.
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// Names of the days of the week, from Monday.
+pub(super) const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 #[cfg(test)]
 mod tests {

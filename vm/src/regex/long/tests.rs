@@ -1,6 +1,7 @@
 use super::super::bounds::{Bounds, FirstMatch, TextWalk};
-use super::super::linear::{Groups, Linear, SearchResult, Variant};
+use super::super::linear::{Linear, SearchResult, Variant};
 use super::super::parser::parse;
+use super::super::sequence::Groups;
 use super::follow_all;
 use crate::meter::{self, Account, PauseAnswer, Pauses, pausing};
 use crate::value::Regex;

@@ -17,7 +17,7 @@ pub fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let mut schema = schema;
     for _ in 0..MAX_DEPTH {
         match schema.get("$ref") {
-            Some(Value::String(reference)) => schema = root.pointer(&pointer(reference)?)?,
+            Some(Value::String(reference)) => schema = target(root, reference)?,
             Some(_) => return None,
             None => return Some(schema),
         }
@@ -25,12 +25,13 @@ pub fn resolve<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     None
 }
 
-/// The JSON pointer in a reference to the same document; URI fragments are percent-encoded.
-fn pointer(reference: &str) -> Option<String> {
+/// The part of the document that a reference into it leads to; URI fragments are percent-encoded.
+pub(crate) fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let fragment = reference.strip_prefix('#')?;
-    (fragment.is_empty() || fragment.starts_with('/')).then(|| {
-        percent_encoding::percent_decode_str(fragment).decode_utf8().ok().map(std::borrow::Cow::into_owned)
-    })?
+    if !fragment.is_empty() && !fragment.starts_with('/') {
+        return None;
+    }
+    root.pointer(&percent_encoding::percent_decode_str(fragment).decode_utf8().ok()?)
 }
 
 /// The object schemas that together describe a value: the schema itself and, through references, the members of its

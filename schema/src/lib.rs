@@ -3,6 +3,7 @@
 //! | Module | Content |
 //! |---|---|
 //! | [`json_schema`] | what the schemas of tools' arguments say |
+//! | [`parsed`] | schemas that are read once, and checks of values against them |
 //! | [`output_schema`] | schemas for the values of programs |
 //! | [`seen_shape`], [`answer_shape`] | what the answers of a tool looked like |
 
@@ -12,4 +13,5 @@
 pub mod answer_shape;
 pub mod json_schema;
 pub mod output_schema;
+pub mod parsed;
 pub mod seen_shape;

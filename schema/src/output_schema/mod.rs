@@ -2,156 +2,155 @@
 //!
 //! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and returns its JSON. Validation works on
 //! values of the language, so its messages say keyword and nil; the JSON uses the schema's own names.
-//!
-//! A schema is a list of rules, since references make a graph of it. Both reading and checking are bounded in depth and in
-//! work.
 
-mod check;
-mod numbers;
-mod parse;
 mod respell;
+mod subject;
+mod wording;
 
-use ahash::AHashMap;
-use ptc_mcp::json::{Kind, Value as Json};
+use ptc_mcp::json::Value as Json;
+use ptc_vm::Value;
+
+use self::wording::LanguageWording;
+use crate::parsed::{
+    ParsedSchema, PatternEngine, ReadingProfile, SchemaId, SchemaReadError, SchemaReadProblem,
+    SchemaWording as _, Validation,
+};
+
+/// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
+const MAX_NODES: usize = 2_000_000;
+/// Longest `pattern`, in bytes.
+const MAX_PATTERN: usize = 1024;
+
+const PROFILE: ReadingProfile = ReadingProfile {
+    keywords: "$ref additionalItems additionalProperties allOf anyOf const enum items not nullable \
+        oneOf pattern prefixItems properties propertyNames required type uniqueItems",
+    notes: "$anchor $comment $defs $id $schema contentEncoding contentMediaType default definitions \
+        deprecated description discriminator example examples externalDocs format id readOnly \
+        title writeOnly xml",
+    reads_old_drafts: true,
+    is_exact: false,
+    sorts_properties: true,
+    patterns: PatternEngine::Caller(MAX_PATTERN),
+    max_nodes: 4096,
+    // The parser of the text bounds it.
+    max_levels: usize::MAX,
+};
 
 /// A schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputSchema {
-    /// The first is the schema itself.
-    rules: Vec<Rules>,
+    parsed: ParsedSchema,
 }
 
-/// The place of a schema among [`OutputSchema::rules`].
-type Id = usize;
-
-/// The rules of one schema. All of them must hold.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Rules {
-    /// Whether nothing fits (`false`).
-    never: bool,
-    /// The kinds that fit; empty for all.
-    kinds: Vec<Kind>,
-    /// The values that fit (`enum`, `const`), and the keyword that lists them.
-    values: Option<(&'static str, Vec<Json>)>,
-    object: ObjectRules,
-    /// `prefixItems`: schemas of the first elements.
-    prefix: Vec<Id>,
-    /// `items`: the schema of the others.
-    items: Option<Id>,
-    /// Bounds of a number, of a length, or of a count.
-    bounds: Vec<(Bound, f64)>,
-    unique_items: bool,
-    /// `pattern`.
-    pattern: Option<String>,
-    /// `allOf`, and the target of `$ref`.
-    all_of: Vec<Id>,
-    any_of: Option<Vec<Id>>,
-    one_of: Option<Vec<Id>>,
-    not: Option<Id>,
-}
-
-/// Keywords with a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bound {
-    Minimum,
-    Maximum,
-    ExclusiveMinimum,
-    ExclusiveMaximum,
-    MultipleOf,
-    MinLength,
-    MaxLength,
-    MinItems,
-    MaxItems,
-    MinProperties,
-    MaxProperties,
-}
-
-impl Bound {
-    const ALL: [Bound; 11] = [
-        Bound::Minimum,
-        Bound::Maximum,
-        Bound::ExclusiveMinimum,
-        Bound::ExclusiveMaximum,
-        Bound::MultipleOf,
-        Bound::MinLength,
-        Bound::MaxLength,
-        Bound::MinItems,
-        Bound::MaxItems,
-        Bound::MinProperties,
-        Bound::MaxProperties,
-    ];
-
-    /// The words before and after its number.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Bound::Minimum => ("at least", ""),
-            Bound::Maximum => ("at most", ""),
-            Bound::ExclusiveMinimum => ("more than", ""),
-            Bound::ExclusiveMaximum => ("less than", ""),
-            Bound::MultipleOf => ("a multiple of", ""),
-            Bound::MinLength => ("at least", " characters"),
-            Bound::MaxLength => ("at most", " characters"),
-            Bound::MinItems => ("at least", " items"),
-            Bound::MaxItems => ("at most", " items"),
-            Bound::MinProperties => ("at least", " properties"),
-            Bound::MaxProperties => ("at most", " properties"),
+impl OutputSchema {
+    /// Reads the text of a JSON object.
+    ///
+    /// # Errors
+    /// The construct outside the subset, as the text that follows `` argument `output_schema` is invalid: ``.
+    #[expect(clippy::disallowed_methods, reason = "entry point: OutputSchema.parse")]
+    pub fn parse(text: &str) -> Result<OutputSchema, String> {
+        match ptc_mcp::json::from_str(text) {
+            Ok(root @ Json::Object(_)) => match ParsedSchema::read(&root, &PROFILE) {
+                Ok(parsed) => Ok(OutputSchema { parsed }),
+                Err(fault) => Err(refusal(&fault)),
+            },
+            Ok(_) => Err("schema must be a JSON object".into()),
+            Err(error) if error.is_syntax() && error.to_string().contains("recursion") => {
+                Err("schema is nested too deeply".into())
+            }
+            Err(error) => Err(format!("schema is not JSON: {error}")),
         }
     }
 
-    fn keyword(self) -> &'static str {
-        match self {
-            Bound::Minimum => "minimum",
-            Bound::Maximum => "maximum",
-            Bound::ExclusiveMinimum => "exclusiveMinimum",
-            Bound::ExclusiveMaximum => "exclusiveMaximum",
-            Bound::MultipleOf => "multipleOf",
-            Bound::MinLength => "minLength",
-            Bound::MaxLength => "maxLength",
-            Bound::MinItems => "minItems",
-            Bound::MaxItems => "maxItems",
-            Bound::MinProperties => "minProperties",
-            Bound::MaxProperties => "maxProperties",
+    /// Checks `value` and returns it as JSON that satisfies the schema: declared properties have their declared names, and
+    /// optional ones that are nil are left out if the schema does not admit null.
+    ///
+    /// # Errors
+    /// All mismatches in one text, or the place of a value that has no JSON form.
+    #[expect(clippy::disallowed_methods, reason = "entry point: OutputSchema.validate")]
+    pub fn validate(&self, value: &Value) -> Result<String, String> {
+        let wording = LanguageWording::new(&self.parsed);
+        let found = Validation::new(&self.parsed, &wording, MAX_NODES)
+            .check(value)
+            .map_err(|limit| format!("validated value: {limit}"))?;
+        if !found.is_empty() {
+            let mut text = found.spelled.join("; ");
+            if found.more > 0 {
+                text.push_str(&format!("; and {} more", found.more));
+            }
+            return Err(text);
         }
+        let mut bytes = Vec::new();
+        ptc_vm::json::write(value, &mut bytes)
+            .map_err(|error| format!("validated value: {}", error.message()))?;
+        let text = String::from_utf8(bytes).map_err(|_| "validated value: not UTF-8".to_owned())?;
+        if !found.is_respelled {
+            return Ok(text);
+        }
+        let mut tree: Json =
+            serde_json::from_str(&text).map_err(|error| format!("validated value: {error}"))?;
+        respell::respell(self, ParsedSchema::ROOT, &mut tree, LanguageWording::MAX_DEPTH);
+        Ok(tree.to_string())
+    }
+
+    /// Whether the schema admits null.
+    fn admits_null(&self, id: SchemaId) -> bool {
+        Validation::fits(&self.parsed, &LanguageWording::new(&self.parsed), id, &Value::Nil, &mut {
+            MAX_NODES
+        })
     }
 }
 
-/// The rules of a schema for a map.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct ObjectRules {
-    /// Declared properties, and required ones that are not declared, sorted by name.
-    properties: Vec<Property>,
-    /// From names with `_` for `-` to places in `properties`; the first of several wins.
-    by_spelling: AHashMap<String, usize>,
-    /// Whether other properties are refused.
-    closed: bool,
-    /// `additionalProperties`: the schema of the others.
-    others: Option<Id>,
-    /// `propertyNames`.
-    names: Option<Id>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Property {
-    name: String,
-    schema: Id,
-    required: bool,
-}
-
-/// The spelling under which `a-b` and `a_b` are the same name.
-fn spelling(name: &str) -> String {
-    name.replace('-', "_")
-}
-
-impl ObjectRules {
-    /// The place of the property that `name` spells.
-    fn place(&self, name: &str) -> Option<usize> {
-        let exact = self.properties.binary_search_by(|property| property.name.as_str().cmp(name)).ok();
-        exact.or_else(|| self.by_spelling.get(&spelling(name)).copied())
-    }
-
-    fn property(&self, name: &str) -> Option<&Property> {
-        self.place(name).map(|at| &self.properties[at])
-    }
+/// The sentence of a schema that is refused.
+fn refusal(fault: &SchemaReadError) -> String {
+    let quoted = |text: &str| Json::from(text).to_string();
+    let detail = match &*fault.problem {
+        SchemaReadProblem::NoSchema(keyword, value) => match keyword.as_deref() {
+            Some("items" | "additionalItems") => "array \"items\" must be a JSON object".into(),
+            Some(keyword @ "additionalProperties") => {
+                format!("\"{keyword}\" must be true, false or a schema, got {value}")
+            }
+            _ => "schema must be a JSON object".into(),
+        },
+        SchemaReadProblem::TooDeep(levels) => format!("schema nests deeper than {levels} levels"),
+        SchemaReadProblem::TooMany(most) => format!("schema has more than {most} parts"),
+        SchemaReadProblem::Unknown(keywords) => {
+            let mut keywords = keywords.clone();
+            keywords.sort_unstable();
+            format!("unsupported JSON Schema key(s): {}", keywords.join(", "))
+        }
+        SchemaReadProblem::Type(word) => format!("unsupported type: {word}"),
+        SchemaReadProblem::ReferenceOutside(text) => {
+            format!("\"$ref\" must lead into the schema itself (\"#/$defs/…\"), got {}", quoted(text))
+        }
+        SchemaReadProblem::ReferenceNowhere(text) => format!("\"$ref\" {} leads nowhere", quoted(text)),
+        SchemaReadProblem::ReferenceCircle(text) => {
+            format!("\"$ref\" {} leads round in a circle", quoted(text))
+        }
+        SchemaReadProblem::Pattern(pattern, detail) => format!("\"pattern\" {}: {detail}", quoted(pattern)),
+        SchemaReadProblem::Undeclared(name) => {
+            format!("\"required\" names {}, which is no property", quoted(name))
+        }
+        SchemaReadProblem::Content(keyword, wanted, value) => match keyword.as_str() {
+            "required" => {
+                match value.as_array().and_then(|names| names.iter().find(|name| !name.is_string())) {
+                    Some(entry) => format!("\"required\" entries must be strings, got {entry}"),
+                    None => "\"required\" must be an array of strings".into(),
+                }
+            }
+            "enum" => format!("\"enum\" must be an array, got {value}"),
+            "pattern" => format!("\"pattern\" must be a string of at most {MAX_PATTERN} bytes"),
+            "properties" => "\"properties\" must be a JSON object".into(),
+            "$ref" => format!("\"$ref\" must be a string, got {value}"),
+            "uniqueItems" | "nullable" => format!("\"{keyword}\" must be {wanted}, got {value}"),
+            "multipleOf" => "\"multipleOf\" must be a number".into(),
+            "allOf" | "anyOf" | "oneOf" | "items" | "prefixItems" => {
+                format!("\"{keyword}\" must be an array of schemas")
+            }
+            _ => format!("\"{keyword}\" must be {wanted}"),
+        },
+    };
+    fault.properties.iter().rev().fold(detail, |detail, name| format!("property {}: {detail}", quoted(name)))
 }
 
 #[cfg(test)]

@@ -2,37 +2,38 @@
 
 use ptc_mcp::json::{Map, Value as Json};
 
-use super::{Id, ObjectRules, OutputSchema};
+use super::OutputSchema;
+use crate::parsed::{SchemaId, SchemaNode, SchemaProperty, spelling};
 
 /// Gives declared properties their declared names, and drops optional ones that are null where they must not be. `depth`: how
 /// many schemas within each other are still followed.
-pub(super) fn respell(schema: &OutputSchema, id: Id, tree: &mut Json, depth: usize) {
+pub(super) fn respell(schema: &OutputSchema, id: SchemaId, tree: &mut Json, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else { return };
-    let rules = &schema.rules[id];
+    let rules = &schema.parsed[id];
     match tree {
         Json::Array(elements) => {
             for (at, element) in elements.iter_mut().enumerate() {
-                if let Some(items) = rules.prefix.get(at).copied().or(rules.items) {
+                if let Some(items) = rules.element(at) {
                     respell(schema, items, element, depth);
                 }
             }
         }
-        Json::Object(map) => object(schema, &rules.object, map, depth),
+        Json::Object(map) => object(schema, rules, map, depth),
         _ => return,
     }
-    let alternatives = rules.any_of.iter().chain(&rules.one_of);
+    let alternatives = [&rules.any_of, &rules.one_of].into_iter();
     let chosen = alternatives.filter_map(|ids| ids.iter().find(|id| is_meant(schema, **id, tree, depth)));
-    for id in rules.all_of.iter().chain(chosen).copied().collect::<Vec<_>>() {
+    for id in rules.all_of.iter().chain(target(rules)).chain(chosen).copied().collect::<Vec<_>>() {
         respell(schema, id, tree, depth);
     }
 }
 
-fn object(schema: &OutputSchema, rules: &ObjectRules, map: &mut Map, depth: usize) {
+fn object(schema: &OutputSchema, rules: &SchemaNode, map: &mut Map, depth: usize) {
     let mut renamed = Map::new();
     for (key, mut value) in std::mem::take(map) {
-        match rules.property(&key) {
+        match rules.properties.as_ref().and_then(|table| table.spelled(&key)) {
             Some(property)
-                if value.is_null() && !property.required && !schema.admits_null(property.schema) => {}
+                if value.is_null() && !property.is_required && !schema.admits_null(property.schema) => {}
             Some(property) => {
                 respell(schema, property.schema, &mut value, depth);
                 // Two spellings of one property: the exact one counts.
@@ -41,7 +42,7 @@ fn object(schema: &OutputSchema, rules: &ObjectRules, map: &mut Map, depth: usiz
                 }
             }
             None => {
-                if let Some(others) = rules.others {
+                if let Some(others) = rules.additional {
                     respell(schema, others, &mut value, depth);
                 }
                 renamed.insert(key, value);
@@ -52,9 +53,9 @@ fn object(schema: &OutputSchema, rules: &ObjectRules, map: &mut Map, depth: usiz
 }
 
 /// Whether an alternative is the one of a value that fits one of them: its kind, its constants and its required names tell.
-fn is_meant(schema: &OutputSchema, id: Id, tree: &Json, depth: usize) -> bool {
+fn is_meant(schema: &OutputSchema, id: SchemaId, tree: &Json, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
-    let rules = &schema.rules[id];
+    let rules = &schema.parsed[id];
     let word = match tree {
         Json::Object(_) => "object",
         Json::Array(_) => "array",
@@ -66,16 +67,23 @@ fn is_meant(schema: &OutputSchema, id: Id, tree: &Json, depth: usize) -> bool {
     let has = |name: &str| tree.as_object().is_some_and(|map| map.keys().any(|key| is_spelling(key, name)));
     let member =
         |name: &str| tree.as_object()?.iter().find(|(key, _)| is_spelling(key, name)).map(|(_, v)| v);
-    let fits = |property: &super::Property| {
-        let constants = schema.rules[property.schema].values.as_ref();
-        let is_listed = constants
-            .is_none_or(|(_, values)| member(&property.name).is_none_or(|value| values.contains(value)));
-        (!property.required || has(&property.name)) && is_listed
+    let fits = |property: &SchemaProperty| {
+        let rules = &schema.parsed[property.schema];
+        let is_listed = member(&property.name).is_none_or(|value| {
+            rules.constant.as_ref().is_none_or(|constant| constant == value)
+                && rules.choices.as_ref().is_none_or(|choices| choices.contains(value))
+        });
+        (!property.is_required || has(&property.name)) && is_listed
     };
-    rules.object.properties.iter().all(fits)
-        && rules.all_of.iter().all(|id| is_meant(schema, *id, tree, depth))
+    rules.properties.iter().flatten().all(fits)
+        && rules.all_of.iter().chain(target(rules)).all(|id| is_meant(schema, *id, tree, depth))
+}
+
+/// What `$ref` leads to.
+fn target(rules: &SchemaNode) -> Option<&SchemaId> {
+    rules.reference.as_ref().map(|(_, target)| target)
 }
 
 fn is_spelling(key: &str, name: &str) -> bool {
-    key == name || super::spelling(key) == super::spelling(name)
+    key == name || spelling(key) == spelling(name)
 }

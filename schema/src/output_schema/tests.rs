@@ -226,6 +226,15 @@ fn a_schema_may_refer_to_itself_and_neither_it_nor_the_value_runs_away() {
     let circle =
         json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"});
     assert!(validate(circle, &Value::Nil).unwrap_err().contains("schemas within each other"));
+    // A chain is read link by link.
+    let link = |at: usize| {
+        (format!("d{at}"), json!({"properties": {"next": {"$ref": format!("#/$defs/d{}", at + 1)}}}))
+    };
+    let mut links: ptc_mcp::json::Map = (0..2000).map(link).collect();
+    links.insert("d2000".into(), json!({"type": "string"}));
+    let chain = json!({"$defs": links, "$ref": "#/$defs/d0"});
+    let pairs = (0..50).fold(Value::Nil, |inner, _| map(vec![(kw("next"), inner)]));
+    assert!(validate(chain, &pairs).unwrap_err().contains("schemas within each other"));
     // Each level tries both branches: what is tried counts.
     let double = json!({"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "array", "items": {"$ref": "#"}}, {"type": "string"}]});
     let value = (0..40).fold(Value::Nil, |inner, _| Value::vector(vec![inner]));

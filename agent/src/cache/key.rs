@@ -1,8 +1,8 @@
 //! The cache key of a call.
 
-use crate::signature::{integral, is_integer};
 use crate::tool::JsonMap;
 use ptc_base::json::Value as Json;
+use ptc_schema::parsed::{has_no_fraction, integer_of};
 use ring::digest::{SHA256, digest};
 use std::fmt::Write as _;
 
@@ -52,13 +52,13 @@ fn canonical(value: &Json) -> Option<Json> {
     Some(match value {
         Json::Object(map) => Json::Object(canonical_map(map)?),
         Json::Array(items) => Json::Array(items.iter().map(canonical).collect::<Option<_>>()?),
-        Json::Number(number) if is_integer(number) => match number.as_str() {
+        Json::Number(number) if has_no_fraction(number) => match number.as_str() {
             "-0" => Json::from(0),
             _ => value.clone(),
         },
         // One number may be written in several ways (`1.50`, `15e-1`): its shortest form stands for all.
-        Json::Number(number) => match (integral(number), number.as_f64()) {
-            (Some(int), _) => int,
+        Json::Number(number) => match (integer_of(number), number.as_f64()) {
+            (Some(int), _) => int.into(),
             (None, Some(float)) => ptc_base::json::Number::from_f64(float).map(Json::Number)?,
             (None, None) => return None,
         },

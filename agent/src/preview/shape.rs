@@ -1,8 +1,8 @@
 //! The shape of a value: names and types without content.
 
-use crate::signature::is_integer;
 use crate::tool::JsonMap;
 use ptc_base::json::{Value as Json, json};
+use ptc_schema::parsed::has_no_fraction;
 use std::collections::HashMap;
 
 /// Properties that a schema shows.
@@ -178,7 +178,7 @@ fn type_name(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
         Json::Bool(_) => "boolean",
-        Json::Number(number) if is_integer(number) => "integer",
+        Json::Number(number) if has_no_fraction(number) => "integer",
         Json::Number(_) => "number",
         Json::String(_) => "string",
         Json::Array(_) => "array",

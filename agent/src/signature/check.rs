@@ -2,18 +2,17 @@
 
 use super::{Field, Type};
 use ptc_base::json::Value as Json;
+use ptc_schema::parsed::has_no_fraction;
 use std::fmt;
 
 /// Mismatches that are spelled out.
-const MAX_DISPLAYED: usize = 20;
+pub(super) const MAX_DISPLAYED: usize = 20;
 
 /// Where a value is not of its type: `path: message; path: message`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mismatches {
     errors: Vec<String>,
     more: usize,
-    /// The length of the path to the outermost value that is of another kind altogether.
-    kind: Option<usize>,
 }
 
 impl fmt::Display for Mismatches {
@@ -89,7 +88,7 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
         (Type::Optional(_), Json::Null) | (Type::Any, _) => return,
         (Type::Optional(inner), value) => return check(inner, value, path, out),
         (Type::String | Type::Keyword, Json::String(_)) | (Type::Bool, Json::Bool(_)) => return,
-        (Type::Int, Json::Number(number)) if is_integer(number) => return,
+        (Type::Int, Json::Number(number)) if has_no_fraction(number) => return,
         (Type::Float, Json::Number(number)) => {
             if !number.as_f64().is_some_and(f64::is_finite) {
                 out.add(path, &out_of_range(number));
@@ -129,15 +128,15 @@ fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str
 }
 
 impl Mismatches {
-    pub(super) fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+    pub(super) fn new(errors: Vec<String>, more: usize) -> Mismatches {
+        Mismatches { errors, more }
     }
 
-    pub(super) fn into_result(self) -> Result<(), Mismatches> {
-        if self.is_empty() { Ok(()) } else { Err(self) }
+    fn into_result(self) -> Result<(), Mismatches> {
+        if self.errors.is_empty() { Ok(()) } else { Err(self) }
     }
 
-    pub(super) fn add(&mut self, path: &[std::borrow::Cow<'_, str>], message: &str) {
+    fn add(&mut self, path: &[std::borrow::Cow<'_, str>], message: &str) {
         let path = if path.is_empty() { "root".to_owned() } else { path.join(".") };
         self.push(format!("{path}: {message}"));
     }
@@ -148,25 +147,6 @@ impl Mismatches {
         } else {
             self.errors.push(error);
         }
-    }
-
-    /// Adds a mismatch that says of the value `above` levels over it that it is of another kind.
-    pub(super) fn add_kind(&mut self, path: &[std::borrow::Cow<'_, str>], above: usize, message: &str) {
-        let at = path.len().saturating_sub(above);
-        self.kind = Some(self.kind.map_or(at, |before| before.min(at)));
-        self.add(path, message);
-    }
-
-    /// Whether the value at the end of a path of this length is of another kind, so that its other mismatches say little.
-    pub(super) fn is_elsewhere(&self, length: usize) -> bool {
-        self.kind.is_some_and(|at| at <= length)
-    }
-
-    /// Takes over mismatches of the same paths.
-    pub(super) fn join(&mut self, other: Mismatches) {
-        self.more += other.more;
-        self.kind = self.kind.into_iter().chain(other.kind).min();
-        other.errors.into_iter().for_each(|error| self.push(error));
     }
 
     /// Takes over the mismatches of a value at `path`.
@@ -195,7 +175,7 @@ pub(super) fn out_of_range(number: &ptc_base::json::Number) -> String {
 pub(crate) fn beyond_floats(value: &Json) -> Option<&ptc_base::json::Number> {
     match value {
         Json::Number(number) => {
-            (!is_integer(number) && !number.as_f64().is_some_and(f64::is_finite)).then_some(number)
+            (!has_no_fraction(number) && !number.as_f64().is_some_and(f64::is_finite)).then_some(number)
         }
         Json::Array(items) => items.iter().find_map(beyond_floats),
         Json::Object(map) => map.values().find_map(beyond_floats),
@@ -203,17 +183,12 @@ pub(crate) fn beyond_floats(value: &Json) -> Option<&ptc_base::json::Number> {
     }
 }
 
-/// Whether a number is written without fraction and exponent.
-pub(crate) fn is_integer(number: &ptc_base::json::Number) -> bool {
-    !number.as_str().contains(['.', 'e', 'E'])
-}
-
 /// The name of a value's type in messages.
 pub(super) fn label(value: &Json) -> &'static str {
     match value {
         Json::Null => "nil",
         Json::Bool(_) => "bool",
-        Json::Number(number) if is_integer(number) => "int",
+        Json::Number(number) if has_no_fraction(number) => "int",
         Json::Number(_) => "float",
         Json::String(_) => "string",
         Json::Array(_) => "list",

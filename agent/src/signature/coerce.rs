@@ -1,7 +1,8 @@
 //! Coercion of tool arguments before validation (agent.md 5: input coercion is lenient).
 
-use super::{Field, Type, check};
+use super::{Field, Type};
 use ptc_base::json::{Number, Value as Json};
+use ptc_schema::parsed::{has_no_fraction, integer_of};
 
 /// A value after coercion.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,12 +56,12 @@ fn coerce(ty: &Type, value: Json, path: &str, warnings: &mut Vec<String>) -> Jso
     match (ty, value) {
         (Type::Optional(_), Json::Null) => Json::Null,
         (Type::Optional(inner), value) => coerce(inner, value, path, warnings),
-        (Type::Int, Json::String(text)) => match number(&text).filter(check::is_integer) {
+        (Type::Int, Json::String(text)) => match number(&text).filter(has_no_fraction) {
             Some(number) => note(text, Json::Number(number), path, "int", warnings),
             None => Json::String(text),
         },
-        (Type::Int, Json::Number(float)) if !check::is_integer(&float) => match integral(&float) {
-            Some(int) => note(float.to_string(), int, path, "int", warnings),
+        (Type::Int, Json::Number(float)) if !has_no_fraction(&float) => match integer_of(&float) {
+            Some(int) => note(float.to_string(), int.into(), path, "int", warnings),
             None => Json::Number(float),
         },
         (Type::Float, Json::String(text)) => match number(&text) {
@@ -109,11 +110,4 @@ pub(super) fn note(from: String, value: Json, path: &str, ty: &str, warnings: &m
 #[expect(clippy::disallowed_methods, reason = "entry point: number()")]
 pub(super) fn number(text: &str) -> Option<Number> {
     serde_json::from_str(text.trim()).ok()
-}
-
-/// The integer that a float equals, if it is one that floats hold exactly.
-pub(crate) fn integral(number: &Number) -> Option<Json> {
-    let float = number.as_f64()?;
-    // 2^53: beyond it the digits of a float are not those of one integer.
-    (float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0).then(|| Json::from(float as i64))
 }

@@ -13,9 +13,9 @@ mod schema;
 use std::fmt;
 
 pub use check::Mismatches;
-pub(crate) use check::{beyond_floats, check_fields, is_integer};
+pub(crate) use check::{beyond_floats, check_fields};
 pub use coerce::Coerced;
-pub(crate) use coerce::{coerce_fields, coerce_in_place, integral};
+pub(crate) use coerce::{coerce_fields, coerce_in_place};
 pub(crate) use json_schema::Shape;
 pub use json_schema::{Schema, SchemaError};
 pub use parse::SignatureError;

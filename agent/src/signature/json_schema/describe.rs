@@ -1,8 +1,9 @@
 //! Schemas for readers: as text in the manner of signatures, as an example, and as providers' constraints take them.
 
-use super::validate::list;
-use super::{Schema, Shape, members};
+use super::wording::list;
+use super::{Schema, Shape};
 use ptc_base::json::{Map, Value as Json, json};
+use ptc_schema::parsed::{BoundKeyword, Kind, ParsedSchema, SchemaId, SchemaNode};
 use std::collections::HashSet;
 use std::fmt;
 
@@ -10,40 +11,25 @@ use std::fmt;
 const MAX_TEXT: usize = 4000;
 /// Levels of an example.
 const MAX_EXAMPLE: usize = 6;
-/// Keywords that bound a value, as the text shows them.
-const BOUNDS: [&str; 12] = [
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-];
 
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text_of(&self.0.root))
+        f.write_str(&self.text_of(ParsedSchema::ROOT))
     }
 }
 
 impl Schema {
     /// A schema of the document in the manner of signatures: `{name :string, age :int? (minimum 0)}`.
-    pub(super) fn text_of<'s>(&'s self, schema: &'s Json) -> String {
+    pub(super) fn text_of(&self, id: SchemaId) -> String {
         let mut writer = Writer::new(self);
-        writer.value(schema);
+        writer.value(id);
         writer.out
     }
 
     /// Several schemas of which one is to be satisfied.
-    pub(super) fn text_of_any<'s>(&'s self, schemas: &'s [Json]) -> String {
+    pub(super) fn text_of_any(&self, schemas: &[SchemaId]) -> String {
         let mut writer = Writer::new(self);
-        writer.choices(&schemas.iter().collect::<Vec<_>>());
+        writer.choices(schemas);
         writer.out
     }
 
@@ -58,66 +44,61 @@ impl Schema {
 
     /// A value of the type; `None` if none is easily found.
     pub(crate) fn example(&self) -> Option<Json> {
-        let found = self.example_of(&self.0.root, 0)?;
+        let found = self.example_of(ParsedSchema::ROOT, 0)?;
         self.check(&found).is_ok().then_some(found)
     }
 
-    fn example_of(&self, schema: &Json, depth: usize) -> Option<Json> {
-        let Json::Object(map) = schema else { return Some(json!("anything")) };
+    fn example_of(&self, id: SchemaId, depth: usize) -> Option<Json> {
+        let node = self.node(id);
+        if node.verdict.is_some() {
+            return Some(json!("anything"));
+        }
         if depth > MAX_EXAMPLE * 3 {
             return None;
         }
-        if let Some(value) = map.get("const").or_else(|| members(map, "enum").first()) {
+        let listed = node.constant.as_ref().or_else(|| node.choices.as_ref()?.first());
+        if let Some(value) = listed.or(node.example.as_ref()) {
             return Some(value.clone());
         }
-        if let Some(value) = members(map, "examples").first().or_else(|| map.get("example")) {
-            return Some(value.clone());
-        }
-        let mut found = match map
-            .get("type")
-            .map(|ty| members(map, "type").first().unwrap_or(ty))
-            .and_then(Json::as_str)
-        {
-            _ if map.contains_key("properties") => self.example_fields(map, depth)?,
-            Some("object") => match map.get("additionalProperties") {
-                Some(rest @ Json::Object(_)) => json!({"key": self.example_of(rest, depth + 1)?}),
-                _ => json!({}),
+        let at_least = |usual: f64| {
+            node.bound(BoundKeyword::Minimum)
+                .filter(|least| least.as_f64() > Some(usual))
+                .cloned()
+                .map(Json::Number)
+        };
+        let mut found = match node.kinds.first() {
+            _ if node.properties.is_some() => self.example_fields(node, depth)?,
+            Some(Kind::Object) => match node.additional.filter(|rest| self.node(*rest).verdict.is_none()) {
+                Some(rest) => json!({"key": self.example_of(rest, depth + 1)?}),
+                None => json!({}),
             },
-            Some("array") => {
+            Some(Kind::Array) => {
                 let first: Option<Vec<Json>> =
-                    members(map, "prefixItems").iter().map(|item| self.example_of(item, depth + 1)).collect();
+                    node.prefix.iter().map(|item| self.example_of(*item, depth + 1)).collect();
                 let mut items = first?;
                 if items.is_empty()
-                    && let Some(item) = map.get("items").and_then(|item| self.example_of(item, depth + 1))
+                    && let Some(item) = node.items.and_then(|item| self.example_of(item, depth + 1))
                 {
                     items.push(item);
                 }
                 Json::Array(items)
             }
-            Some("string") => match map.get("format").and_then(Json::as_str) {
+            Some(Kind::String) => match node.format.as_deref() {
                 Some("date-time") => json!("2026-01-31T12:00:00Z"),
                 Some("date") => json!("2026-01-31"),
                 _ => json!("text"),
             },
-            Some("integer") => {
-                map.get("minimum").filter(|least| least.as_f64() > Some(1.0)).cloned().unwrap_or(json!(1))
-            }
-            Some("number") => {
-                map.get("minimum").filter(|least| least.as_f64() > Some(1.5)).cloned().unwrap_or(json!(1.5))
-            }
-            Some("boolean") => json!(true),
-            _ => Json::Null,
+            Some(Kind::Integer) => at_least(1.0).unwrap_or(json!(1)),
+            Some(Kind::Number) => at_least(1.5).unwrap_or(json!(1.5)),
+            Some(Kind::Boolean) => json!(true),
+            Some(Kind::Null) | None => Json::Null,
         };
-        let within = self.reference(map).into_iter().chain(members(map, "allOf"));
-        let choices = [members(map, "anyOf"), members(map, "oneOf")];
+        let within = node.reference.as_ref().map(|(_, target)| target).into_iter().chain(&node.all_of);
+        let within: Option<Vec<Json>> = within.map(|id| self.example_of(*id, depth + 1)).collect();
+        let choices = [&node.any_of, &node.one_of];
         let choices =
-            choices.into_iter().filter_map(|any| any.iter().find_map(|one| self.example_of(one, depth + 1)));
-        for more in within
-            .map(|schema| self.example_of(schema, depth + 1))
-            .collect::<Option<Vec<_>>>()?
-            .into_iter()
-            .chain(choices)
-        {
+            choices.into_iter().filter_map(|any| any.iter().find_map(|one| self.example_of(*one, depth + 1)));
+        for more in within?.into_iter().chain(choices) {
             match (&mut found, more) {
                 (Json::Object(fields), Json::Object(more)) => fields.extend(more),
                 (found @ Json::Null, more) => *found = more,
@@ -127,16 +108,15 @@ impl Schema {
         Some(found)
     }
 
-    fn example_fields(&self, map: &Map, depth: usize) -> Option<Json> {
-        let required = |name: &str| members(map, "required").iter().any(|one| one == name);
+    fn example_fields(&self, node: &SchemaNode, depth: usize) -> Option<Json> {
         let mut fields = Map::new();
-        for (name, schema) in map.get("properties")?.as_object()? {
-            if required(name) || depth < MAX_EXAMPLE {
-                match self.example_of(schema, depth + 1) {
+        for property in node.properties.iter().flatten() {
+            if property.is_required || depth < MAX_EXAMPLE {
+                match self.example_of(property.schema, depth + 1) {
                     Some(value) => {
-                        fields.insert(name.clone(), value);
+                        fields.insert(property.name.clone(), value);
                     }
-                    None if required(name) => return None,
+                    None if property.is_required => return None,
                     None => {}
                 }
             }
@@ -206,9 +186,9 @@ struct Writer<'s> {
     schema: &'s Schema,
     out: String,
     /// The references that are being spelled out.
-    open: Vec<&'s str>,
+    open: Vec<SchemaId>,
     /// Those of them that something within refers to again.
-    named: HashSet<&'s str>,
+    named: HashSet<SchemaId>,
 }
 
 impl<'s> Writer<'s> {
@@ -216,48 +196,44 @@ impl<'s> Writer<'s> {
         Writer { schema, out: String::new(), open: Vec::new(), named: HashSet::new() }
     }
 
-    fn value(&mut self, schema: &'s Json) {
-        let map = match schema {
-            Json::Bool(false) => return self.out.push_str("nothing"),
-            Json::Object(map) => map,
-            _ => return self.out.push_str(":any"),
-        };
-        if self.out.len() > MAX_TEXT {
+    fn value(&mut self, id: SchemaId) {
+        let node = self.schema.node(id);
+        if node.verdict == Some(false) {
+            return self.out.push_str("nothing");
+        }
+        if node.verdict == Some(true) || self.out.len() > MAX_TEXT {
             return self.out.push_str(":any");
         }
         let before = self.out.len();
-        self.plain(map);
-        let bounds: Vec<String> = BOUNDS
-            .iter()
-            .filter_map(|key| {
-                map.get(key).map(|bound| {
-                    format!("{key} {}", bound.as_str().map_or_else(|| bound.to_string(), str::to_owned))
-                })
-            })
-            .collect();
+        self.plain(node);
+        let text = |(keyword, limit): &(BoundKeyword, _)| format!("{} {limit}", keyword.name());
+        let is_of_text = |(keyword, _): &&(BoundKeyword, _)| *keyword <= BoundKeyword::MaxLength;
+        let mut bounds: Vec<String> = node.bounds.iter().filter(is_of_text).map(text).collect();
+        bounds.extend(node.pattern.iter().map(|pattern| format!("pattern {}", pattern.text)));
+        bounds.extend(node.bounds.iter().filter(|bound| !is_of_text(bound)).map(text));
         if !bounds.is_empty() && self.out.len() > before {
             self.out.push_str(&format!(" ({})", bounds.join(", ")));
         }
     }
 
-    fn plain(&mut self, map: &'s Map) {
-        if let Some(value) = map.get("const") {
+    fn plain(&mut self, node: &'s SchemaNode) {
+        if let Some(value) = &node.constant {
             return self.out.push_str(&value.to_string());
         }
-        if let Some(values) = map.get("enum") {
+        if let Some(values) = &node.choices {
             return self.out.push_str(&format!("one of {}", list(values)));
         }
-        let choices: Vec<&Json> = members(map, "anyOf").iter().chain(members(map, "oneOf")).collect();
-        if let Some(reference) = map.get("$ref").and_then(Json::as_str) {
-            self.reference(reference);
-            if map.contains_key("properties") {
+        let choices = [&node.any_of[..], &node.one_of].concat();
+        if let Some((text, target)) = &node.reference {
+            self.reference(text, *target);
+            if node.properties.is_some() {
                 self.out.push_str(" and ");
-                self.fields(map);
+                self.fields(node);
             }
             return;
         }
-        if map.contains_key("properties") {
-            self.fields(map);
+        if node.properties.is_some() {
+            self.fields(node);
             if !choices.is_empty() {
                 self.out.push_str(" and ");
                 self.choices(&choices);
@@ -267,85 +243,81 @@ impl<'s> Writer<'s> {
         if !choices.is_empty() {
             return self.choices(&choices);
         }
-        if let [one] = members(map, "allOf") {
+        if let [one] = node.all_of[..] {
             return self.value(one);
         }
-        let Some(ty) = map.get("type") else {
-            let all = members(map, "allOf");
-            if all.is_empty() {
+        if node.kinds.is_empty() {
+            if node.all_of.is_empty() {
                 return self.out.push_str(":any");
             }
-            return self.joined(&all.iter().collect::<Vec<_>>(), " and ");
-        };
-        let words: Vec<&str> = match ty {
-            Json::Array(words) => words.iter().filter_map(Json::as_str).collect(),
-            one => one.as_str().into_iter().collect(),
-        };
-        let others: Vec<&str> = words.iter().copied().filter(|word| *word != "null").collect();
-        for (at, word) in others.iter().enumerate() {
+            return self.joined(&node.all_of, " and ");
+        }
+        let others: Vec<Kind> = node.kinds.iter().copied().filter(|kind| *kind != Kind::Null).collect();
+        for (at, kind) in others.iter().enumerate() {
             if at > 0 {
                 self.out.push_str(" | ");
             }
-            self.word(word, map);
+            self.word(*kind, node);
         }
-        match (others.len(), words.len()) {
+        match (others.len(), node.kinds.len()) {
             (0, _) => self.out.push_str(":nil"),
-            (others, words) if others < words => self.out.push('?'),
+            (others, kinds) if others < kinds => self.out.push('?'),
             _ => {}
         }
     }
 
-    fn word(&mut self, word: &str, map: &'s Map) {
-        match word {
-            "object" => match map.get("additionalProperties") {
-                Some(rest @ Json::Object(_)) => {
+    /// The schema of fields that are not declared, unless it allows all of them or none.
+    fn rest(&self, node: &SchemaNode) -> Option<SchemaId> {
+        node.additional.filter(|rest| self.schema.node(*rest).verdict.is_none())
+    }
+
+    fn word(&mut self, kind: Kind, node: &'s SchemaNode) {
+        let verdict = |id: SchemaId| self.schema.node(id).verdict;
+        match kind {
+            Kind::Object => match (self.rest(node), node.additional.and_then(verdict)) {
+                (Some(rest), _) => {
                     self.out.push_str("{* ");
                     self.value(rest);
                     self.out.push('}');
                 }
-                Some(Json::Bool(false)) if !map.contains_key("patternProperties") => self.out.push_str("{}"),
+                (None, Some(false)) if node.pattern_properties.is_empty() => self.out.push_str("{}"),
                 _ => self.out.push_str(":map"),
             },
-            "array" => {
+            Kind::Array => {
+                let is_closed = node.items.and_then(verdict) == Some(false);
                 self.out.push('[');
-                let first: Vec<&Json> = members(map, "prefixItems").iter().collect();
-                self.joined(&first, " ");
-                match map.get("items") {
-                    Some(Json::Bool(false)) => {}
-                    Some(items) if first.is_empty() => self.value(items),
-                    None if first.is_empty() => self.out.push_str(":any"),
+                self.joined(&node.prefix, " ");
+                match node.items {
+                    _ if is_closed => {}
+                    Some(items) if node.prefix.is_empty() => self.value(items),
+                    None if node.prefix.is_empty() => self.out.push_str(":any"),
                     _ => self.out.push_str(" ..."),
                 }
                 self.out.push(']');
             }
-            "string" if map.get("format").is_some_and(|format| format == "date-time") => {
-                self.out.push_str(":datetime");
-            }
-            "integer" => self.out.push_str(":int"),
-            "number" => self.out.push_str(":float"),
-            "boolean" => self.out.push_str(":bool"),
-            _ => self.out.push_str(":string"),
+            Kind::String if node.format.as_deref() == Some("date-time") => self.out.push_str(":datetime"),
+            Kind::Integer => self.out.push_str(":int"),
+            Kind::Number => self.out.push_str(":float"),
+            Kind::Boolean => self.out.push_str(":bool"),
+            Kind::String | Kind::Null => self.out.push_str(":string"),
         }
     }
 
-    fn fields(&mut self, map: &'s Map) {
-        let required = |name: &str| members(map, "required").iter().any(|one| one == name);
+    fn fields(&mut self, node: &'s SchemaNode) {
         self.out.push('{');
-        for (at, (name, schema)) in
-            map.get("properties").and_then(Json::as_object).into_iter().flatten().enumerate()
-        {
+        for (at, property) in node.properties.iter().flatten().enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
             }
-            self.out.push_str(name);
+            self.out.push_str(&property.name);
             self.out.push(' ');
             let start = self.out.len();
-            self.value(schema);
-            if !required(name) {
+            self.value(property.schema);
+            if !property.is_required {
                 self.optional(start);
             }
         }
-        if let Some(rest @ Json::Object(_)) = map.get("additionalProperties") {
+        if let Some(rest) = self.rest(node) {
             self.out.push_str(", * ");
             self.value(rest);
         }
@@ -366,22 +338,21 @@ impl<'s> Writer<'s> {
         }
     }
 
-    fn choices(&mut self, choices: &[&'s Json]) {
-        let is_null = |schema: &&&Json| schema.get("type").is_some_and(|ty| ty == "null");
-        let others: Vec<&'s Json> = choices.iter().filter(|schema| !is_null(schema)).copied().collect();
+    fn choices(&mut self, choices: &[SchemaId]) {
+        let node = |id: &SchemaId| self.schema.node(*id);
+        let others: Vec<SchemaId> =
+            choices.iter().filter(|id| node(id).kinds != [Kind::Null]).copied().collect();
         let nullable = others.len() < choices.len();
         // A unit variant with a comment is a `const`; those without one share an `enum`.
         let words: Option<Vec<&[Json]>> = others
             .iter()
-            .map(|one| {
-                one.get("const").map(std::slice::from_ref).or_else(|| Some(one.get("enum")?.as_array()?))
-            })
+            .map(|one| node(one).constant.as_ref().map(std::slice::from_ref).or(node(one).choices.as_deref()))
             .collect();
         let start = self.out.len();
         match words {
             Some(words) if words.len() > 1 => {
                 let words: Vec<Json> = words.concat();
-                self.out.push_str(&format!("one of {}", list(&Json::Array(words))));
+                self.out.push_str(&format!("one of {}", list(&words)));
             }
             _ if others.len() > 1 => {
                 self.out.push('(');
@@ -395,30 +366,27 @@ impl<'s> Writer<'s> {
         }
     }
 
-    fn joined(&mut self, schemas: &[&'s Json], between: &str) {
-        for (at, schema) in schemas.iter().enumerate() {
+    fn joined(&mut self, schemas: &[SchemaId], between: &str) {
+        for (at, id) in schemas.iter().enumerate() {
             if at > 0 {
                 self.out.push_str(between);
             }
-            self.value(schema);
+            self.value(*id);
         }
     }
 
-    fn reference(&mut self, reference: &'s str) {
-        let name = reference.rsplit('/').next().filter(|name| *name != "#").unwrap_or("root");
-        if self.open.contains(&reference) || (reference == "#" && self.open.is_empty()) {
-            self.named.insert(reference);
+    fn reference(&mut self, text: &str, target: SchemaId) {
+        let name = text.rsplit('/').next().filter(|name| *name != "#").unwrap_or("root");
+        if self.open.contains(&target) || (target == ParsedSchema::ROOT && self.open.is_empty()) {
+            self.named.insert(target);
             return self.out.push_str(name);
         }
-        let Some(target) = super::read::target(&self.schema.0.root, reference) else {
-            return self.out.push_str(":any");
-        };
         let start = self.out.len();
-        self.open.push(reference);
+        self.open.push(target);
         self.value(target);
         self.open.pop();
         // What is referred to again from within has its name before it.
-        if self.named.remove(reference) {
+        if self.named.remove(&target) {
             self.out.insert_str(start, &format!("{name} "));
         }
     }

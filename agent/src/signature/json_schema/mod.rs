@@ -7,16 +7,18 @@
 
 mod bend;
 mod describe;
-mod read;
-mod validate;
+mod profile;
+mod wording;
 
-use ptc_base::json::{Map, Value as Json};
-use regex_automata::meta::Regex;
-use std::collections::HashMap;
+use ptc_base::json::Value as Json;
+use ptc_schema::parsed::{Kind, ParsedSchema, SchemaId, SchemaNode};
 use std::fmt;
 use std::sync::Arc;
 
-pub use read::SchemaError;
+pub use profile::SchemaError;
+
+/// References that are followed until there is a shape.
+const MAX_CHAIN: usize = 16;
 
 /// A JSON Schema. Cheap to clone.
 #[derive(Clone)]
@@ -24,8 +26,7 @@ pub struct Schema(Arc<Document>);
 
 struct Document {
     root: Json,
-    /// The patterns of the whole document, by their text.
-    patterns: HashMap<String, Regex>,
+    parsed: ParsedSchema,
 }
 
 impl PartialEq for Schema {
@@ -62,38 +63,42 @@ impl Schema {
         &self.0.root
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape_of(&self.0.root, 0)
+    fn node(&self, id: SchemaId) -> &SchemaNode {
+        &self.0.parsed[id]
     }
 
-    fn shape_of(&self, schema: &Json, depth: usize) -> Shape {
-        let Json::Object(map) = schema else { return Shape::Text };
-        if let Some(target) = self.reference(map).filter(|_| depth < read::MAX_CHAIN) {
-            let beside = map.contains_key("properties");
-            return if beside { Shape::Object } else { self.shape_of(target, depth + 1) };
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape_of(ParsedSchema::ROOT, 0)
+    }
+
+    fn shape_of(&self, id: SchemaId, depth: usize) -> Shape {
+        let node = self.node(id);
+        if node.verdict.is_some() {
+            return Shape::Text;
         }
-        if let [one] = members(map, "allOf") {
+        if let Some((_, target)) = node.reference.as_ref().filter(|_| depth < MAX_CHAIN) {
+            let is_beside = node.properties.is_some();
+            return if is_beside { Shape::Object } else { self.shape_of(*target, depth + 1) };
+        }
+        if let [one] = node.all_of[..] {
             return self.shape_of(one, depth + 1);
         }
-        let choices: Vec<&Json> = members(map, "anyOf").iter().chain(members(map, "oneOf")).collect();
-        let word = map.get("type").map(|ty| match ty {
-            Json::Array(words) => words.iter().find(|word| **word != "null").unwrap_or(ty),
-            one => one,
-        });
-        match word.and_then(Json::as_str) {
-            _ if map.contains_key("enum") || map.contains_key("const") => {
-                let values = map.get("const").into_iter().chain(members(map, "enum"));
-                let plain = values.into_iter().all(|value| !value.is_object() && !value.is_array());
-                if plain { Shape::Scalar } else { Shape::Union }
-            }
-            Some("object") => Shape::Object,
-            Some("array") => Shape::List,
-            Some("string") if map.keys().all(|key| key == "type" || read::is_note(key)) => Shape::Text,
+        if node.constant.is_some() || node.choices.is_some() {
+            let mut values = node.constant.iter().chain(node.choices.iter().flatten());
+            let is_plain = values.all(|value| !value.is_object() && !value.is_array());
+            return if is_plain { Shape::Scalar } else { Shape::Union };
+        }
+        let mut choices = node.any_of.iter().chain(&node.one_of).peekable();
+        match node.kinds.iter().find(|kind| **kind != Kind::Null).or(node.kinds.first()) {
+            Some(Kind::Object) => Shape::Object,
+            Some(Kind::Array) => Shape::List,
+            Some(Kind::String) if node.is_bare => Shape::Text,
             Some(_) => Shape::Scalar,
-            None if map.contains_key("properties") => Shape::Object,
-            None if !choices.is_empty() => {
-                let shapes = choices.iter().filter(|choice| choice.get("type").is_none_or(|ty| ty != "null"));
-                let mut shapes: Vec<Shape> = shapes.map(|choice| self.shape_of(choice, depth + 1)).collect();
+            None if node.properties.is_some() => Shape::Object,
+            None if choices.peek().is_some() => {
+                let choices = choices.filter(|choice| self.node(**choice).kinds != [Kind::Null]);
+                let mut shapes: Vec<Shape> =
+                    choices.map(|choice| self.shape_of(*choice, depth + 1)).collect();
                 shapes.dedup();
                 match shapes[..] {
                     [Shape::Text] => Shape::Scalar,
@@ -101,20 +106,10 @@ impl Schema {
                     _ => Shape::Union,
                 }
             }
-            None if map.keys().all(|key| read::is_note(key)) => Shape::Text,
+            None if node.is_bare => Shape::Text,
             None => Shape::Union,
         }
     }
-
-    /// The schema that the `$ref` of `map` names.
-    fn reference(&self, map: &Map) -> Option<&Json> {
-        read::target(&self.0.root, map.get("$ref")?.as_str()?)
-    }
-}
-
-/// The members of a keyword that holds a list.
-fn members<'a>(map: &'a Map, key: &str) -> &'a [Json] {
-    map.get(key).and_then(Json::as_array).map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use ptc_mcp::json::Value;
 
 use self::path::Path;
-use self::validate::{Misfit, Validator};
+use self::validate::{FileMisfit, FileSchema};
 use super::clients;
 use super::file::decode;
 use ptc_base::config_error::{ConfigError, ConfigPart};
@@ -59,23 +59,21 @@ pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> 
         let (line, column) = position(text, path.offset(&tree, to_key));
         FileFault { line, column, message }
     };
-    let misfits = Validator::new(&schema).validate(&file);
+    let Ok(schema) = FileSchema::read(&schema) else { return Vec::new() };
+    let misfits = schema.misfits(&file);
     let mut faults = Vec::new();
     for (path, fault) in &said {
         // What the key may have been typed as is known to the schema only.
         let hints = misfits.iter().filter(|misfit| misfit.is_key && tells(fault, misfit));
-        let hint = hints
-            .filter_map(|misfit| misfit.detail.find("; did you mean").map(|at| &misfit.detail[at..]))
-            .next();
+        let hint = hints.map(FileMisfit::hint).find(|hint| !hint.is_empty());
         let message = fault.own_message();
         let hint = hint.filter(|_| !message.contains("did you mean")).unwrap_or_default();
         faults.push(at(path, true, format!("{message}{hint}")));
     }
-    for Misfit { path, is_key, detail } in
-        misfits.iter().filter(|misfit| !said.iter().any(|(_, fault)| tells(fault, misfit)))
-    {
+    for misfit in misfits.iter().filter(|misfit| !said.iter().any(|(_, fault)| tells(fault, misfit))) {
+        let FileMisfit { path, is_key, detail, .. } = misfit;
         let shown = if *path == Path::default() { "the file".to_owned() } else { path.to_string() };
-        faults.push(at(path, *is_key, format!("{shown} {detail}")));
+        faults.push(at(path, *is_key, format!("{shown} {detail}{}", misfit.hint())));
     }
     faults.sort_by_key(|fault| (fault.line, fault.column));
     faults
@@ -101,7 +99,7 @@ fn place(fault: &ConfigError, file: &Value) -> Path {
 }
 
 /// Whether the reader's sentence covers the misfit.
-fn tells(fault: &ConfigError, misfit: &Misfit) -> bool {
+fn tells(fault: &ConfigError, misfit: &FileMisfit) -> bool {
     let same_part = match &fault.part {
         ConfigPart::Upstream(name) => {
             misfit.path.key_at(0) == Some("upstreams") && misfit.path.key_at(1) == Some(name)

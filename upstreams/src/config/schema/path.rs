@@ -4,6 +4,7 @@ use std::fmt;
 
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
+use ptc_schema::parsed::{PlaceStep, SchemaPlace};
 
 /// The way from the whole file to a place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,18 +17,18 @@ enum Step {
 }
 
 impl Path {
+    /// The same place of a check.
+    pub(super) fn of(place: &SchemaPlace<'_>) -> Path {
+        let steps = place.steps().into_iter().map(|step| match step {
+            PlaceStep::Member(key) => Step::Key(key.to_owned()),
+            PlaceStep::Element(index) => Step::Item(index),
+        });
+        Path(steps.collect())
+    }
+
     /// The value of this key of the object here.
     pub(super) fn key(&self, key: &str) -> Path {
-        self.and(Step::Key(key.to_owned()))
-    }
-
-    /// This item of the list here.
-    pub(super) fn item(&self, index: usize) -> Path {
-        self.and(Step::Item(index))
-    }
-
-    fn and(&self, step: Step) -> Path {
-        Path(self.0.iter().cloned().chain([step]).collect())
+        Path(self.0.iter().cloned().chain([Step::Key(key.to_owned())]).collect())
     }
 
     /// The key at this depth, if there is one.

@@ -1,273 +1,219 @@
-//! A validator for the part of JSON Schema that the schema of the upstreams file uses. It reports the place of each fault and
-//! the remedy.
+//! What does not fit the schema of the upstreams file: the place of each fault and the remedy.
 
-use std::collections::HashMap;
-
-use ptc_mcp::json::{Map, Value};
-use regex_automata::meta::Regex;
+use ptc_base::similar::most_similar;
+use ptc_mcp::json::Value;
+use ptc_schema::parsed::{
+    BoundKeyword, Kind, MisfitList, ParsedSchema, PatternEngine, PlaceStep, ReadingProfile, SchemaId,
+    SchemaMisfit, SchemaNode, SchemaPlace, SchemaReadError, SchemaWording, Validation, ValidationLimit,
+};
 
 use super::path::Path;
-use ptc_base::similar::most_similar;
-use ptc_schema::json_schema;
+
+/// Deeper than the file nests, and more than it needs: the schema is ours.
+const MAX_DEPTH: usize = 200;
+const MAX_WORK: usize = 1 << 24;
+
+const PROFILE: ReadingProfile = ReadingProfile {
+    keywords: "$ref type enum const pattern uniqueItems items allOf oneOf not if then else properties \
+        additionalProperties propertyNames required description",
+    notes: "$schema $defs title description default",
+    reads_old_drafts: false,
+    is_exact: false,
+    sorts_properties: false,
+    patterns: PatternEngine::Automaton,
+    max_nodes: usize::MAX,
+    max_levels: usize::MAX,
+};
 
 /// A place in the file that does not fit the schema.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Misfit {
+pub(super) struct FileMisfit {
     /// Where it is; of a missing key, where it should be.
     pub(super) path: Path,
     /// Whether the key itself has no business there, rather than its value.
     pub(super) is_key: bool,
     /// `must be a string, got a number`
     pub(super) detail: String,
+    /// What was meant, or typed instead, as it stands in the question: `"command"`.
+    pub(super) similar: Option<String>,
 }
 
-/// A schema with its patterns compiled.
-pub(super) struct Validator<'s> {
-    root: &'s Value,
-    /// `None` for a pattern that is none: a mistake of the schema's, which a test finds.
-    patterns: HashMap<&'s str, Option<Regex>>,
+impl FileMisfit {
+    /// The question at the end of the sentence.
+    pub(super) fn hint(&self) -> String {
+        self.similar.as_ref().map_or_else(String::new, |similar| format!("; did you mean {similar}?"))
+    }
 }
 
-impl<'s> Validator<'s> {
-    /// The validator of a schema.
-    pub(super) fn new(root: &'s Value) -> Validator<'s> {
-        let mut patterns = HashMap::new();
-        compile_patterns(root, &mut patterns);
-        Validator { root, patterns }
+/// The schema of the file.
+pub(super) struct FileSchema(ParsedSchema);
+
+impl FileSchema {
+    /// Reads its document.
+    ///
+    /// # Errors
+    /// It is none, or has a keyword that is not checked: a mistake that a test finds.
+    pub(super) fn read(document: &Value) -> Result<FileSchema, SchemaReadError> {
+        ParsedSchema::read(document, &PROFILE).map(FileSchema)
     }
 
-    /// All misfits of `value`, in the order of the schema's keywords, from the outside in.
-    pub(super) fn validate(&self, value: &Value) -> Vec<Misfit> {
-        let mut misfits = Vec::new();
-        self.check(self.root, value, &Path::default(), &mut misfits);
+    /// All misfits of a value, in the order of the schema's keywords, from the outside in.
+    pub(super) fn misfits(&self, value: &Value) -> Vec<FileMisfit> {
+        let wording = FileWording { schema: &self.0 };
+        let found = Validation::new(&self.0, &wording, MAX_WORK).check(value);
+        let found = found.map_or_else(|limit| vec![limit], |found| found.spelled);
         // Two parts of the schema may say the same of one place.
-        let mut told: Vec<Misfit> = Vec::with_capacity(misfits.len());
-        for misfit in misfits {
+        let mut told: Vec<FileMisfit> = Vec::with_capacity(found.len());
+        for misfit in found {
             if !told.contains(&misfit) {
                 told.push(misfit);
             }
         }
         told
     }
+}
 
-    fn matches(&self, pattern: &str, text: &str) -> bool {
-        self.patterns.get(pattern).and_then(Option::as_ref).is_some_and(|regex| regex.is_match(text))
-    }
+struct FileWording<'s> {
+    schema: &'s ParsedSchema,
+}
 
-    fn fits(&self, schema: &'s Value, value: &Value) -> bool {
-        let mut misfits = Vec::new();
-        self.check(schema, value, &Path::default(), &mut misfits);
-        misfits.is_empty()
-    }
+impl SchemaWording for FileWording<'_> {
+    type Value = Value;
+    type Complaint = FileMisfit;
 
-    fn check(&self, schema: &'s Value, value: &Value, path: &Path, out: &mut Vec<Misfit>) {
-        let keywords = match schema {
-            Value::Bool(false) => {
-                return out.push(Misfit {
-                    path: path.clone(),
-                    is_key: true,
-                    detail: "has no use here".into(),
-                });
+    const MAX_DEPTH: usize = MAX_DEPTH;
+    const MAX_COMPLAINTS: usize = usize::MAX;
+
+    fn complaint(
+        &self,
+        misfit: &SchemaMisfit<'_>,
+        node: &SchemaNode,
+        value: &Value,
+        place: &SchemaPlace<'_>,
+    ) -> FileMisfit {
+        let mut similar = None;
+        let detail = match misfit {
+            SchemaMisfit::Never => "has no use here".into(),
+            SchemaMisfit::Kind => {
+                let wanted: Vec<&str> = node.kinds.iter().copied().map(article).collect();
+                format!("must be {}, got {}", listed(&wanted, "or"), kind_of(value))
             }
-            Value::Object(keywords) => keywords,
-            _ => return,
-        };
-        let mut misfit = |detail: String| out.push(Misfit { path: path.clone(), is_key: false, detail });
-        if let Some(kinds) = keywords.get("type")
-            && !words(kinds).any(|kind| is_kind(value, kind))
-        {
-            let wanted: Vec<&str> = words(kinds).map(article).collect();
-            // Whatever else the schema says is about values of that kind.
-            return misfit(format!("must be {}, got {}", listed(&wanted, "or"), kind_of(value)));
-        }
-        if let Some(choices) = keywords.get("enum").and_then(Value::as_array)
-            && !choices.contains(value)
-        {
-            misfit(choice(choices, value));
-        }
-        if let Some(only) = keywords.get("const").filter(|only| *only != value) {
-            misfit(choice(std::slice::from_ref(only), value));
-        }
-        if let Some(detail) = extent(keywords, value) {
-            misfit(detail);
-        }
-        if let (Some(pattern), Some(text)) = (keywords.get("pattern").and_then(Value::as_str), value.as_str())
-            && !self.matches(pattern, text)
-        {
-            misfit(if text.is_empty() {
+            SchemaMisfit::Constant(only) => choice(std::slice::from_ref(*only), value, &mut similar),
+            SchemaMisfit::Choice(choices) => choice(choices, value, &mut similar),
+            SchemaMisfit::Bound(BoundKeyword::Minimum, least, _) => format!("must be at least {least}"),
+            SchemaMisfit::Bound(BoundKeyword::MinLength | BoundKeyword::MinItems, ..) => {
                 "must not be empty".into()
-            } else {
-                explained("is not of the form that it must have".into(), keywords)
-            });
-        }
-        self.check_combinations(keywords, value, path, out);
-        if let Value::Object(map) = value {
-            self.check_object(keywords, map, path, out);
-        }
-        if let (Some(items), Value::Array(list)) = (keywords.get("items"), value) {
-            for (index, item) in list.iter().enumerate() {
-                self.check(items, item, &path.item(index), out);
             }
-        }
-    }
-
-    fn check_combinations(&self, keywords: &'s Map, value: &Value, path: &Path, out: &mut Vec<Misfit>) {
-        if let Some(Value::String(_)) = keywords.get("$ref") {
-            let reference =
-                keywords.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
-            if let Some(target) = reference.and_then(|pointer| self.root.pointer(pointer)) {
-                self.check(target, value, path, out);
+            SchemaMisfit::Repeated(at) => format!("has the same item twice, at {at}"),
+            SchemaMisfit::Pattern(_) if *value == "" => "must not be empty".into(),
+            SchemaMisfit::Missing(_) => {
+                similar = missing(node, value, place);
+                "is missing".into()
             }
-        }
-        for all in keywords.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.check(all, value, path, out);
-        }
-        if let Some(condition) = keywords.get("if") {
-            let branch = if self.fits(condition, value) { "then" } else { "else" };
-            if let Some(schema) = keywords.get(branch) {
-                self.check(schema, value, path, out);
-            }
-        }
-        let mut misfit = |detail: String| out.push(Misfit { path: path.clone(), is_key: false, detail });
-        if let Some(not) = keywords.get("not").filter(|not| self.fits(not, value)) {
-            misfit(format!("must not have {}; keep one of them", listed(&json_schema::required(not), "and")));
-        }
-        if let Some(branches) = keywords.get("oneOf").and_then(Value::as_array) {
-            let fitting = branches.iter().filter(|branch| self.fits(branch, value)).count();
-            let keys: Vec<&str> = branches.iter().flat_map(json_schema::required).collect();
-            match fitting {
-                1 => {}
-                _ if !keys.is_empty() => misfit(format!("must have exactly one of {}", listed(&keys, "and"))),
-                _ => misfit(explained("is not of the form that it must have".into(), keywords)),
-            }
-        }
-    }
-
-    fn check_object(&self, keywords: &'s Map, map: &Map, path: &Path, out: &mut Vec<Misfit>) {
-        let properties = keywords.get("properties").and_then(Value::as_object);
-        let known = |key: &str| properties.is_some_and(|properties| properties.contains_key(key));
-        for key in
-            keywords.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-        {
-            if !map.contains_key(key) {
-                let typed = most_similar(key, map.keys().map(String::as_str).filter(|other| !known(other)));
-                let hint = typed.map_or_else(String::new, |typed| format!("; did you mean it by {typed:?}?"));
-                out.push(Misfit { path: path.key(key), is_key: true, detail: format!("is missing{hint}") });
-            }
-        }
-        for (key, value) in map {
-            let inside = path.key(key);
-            if let Some(names) = keywords.get("propertyNames") {
-                let mut misfits = Vec::new();
-                self.check(names, &Value::String(key.clone()), &inside, &mut misfits);
-                out.extend(misfits.into_iter().map(|misfit| Misfit { is_key: true, ..misfit }));
-            }
-            let further = keywords.get("additionalProperties");
-            match (properties.and_then(|properties| properties.get(key)), further) {
-                (Some(schema), _) => self.check(schema, value, &inside, out),
-                (None, Some(Value::Bool(false))) if !key.starts_with('$') => {
-                    let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
-                    let similar = most_similar(key, known);
-                    let hint = similar.map_or_else(String::new, |known| format!("; did you mean {known}?"));
-                    out.push(Misfit {
-                        path: inside,
-                        is_key: true,
-                        detail: format!("is no key that is known here{hint}"),
-                    });
+            SchemaMisfit::Unexpected => {
+                if let Some(PlaceStep::Member(key)) = place.last() {
+                    let known = node.properties.iter().flatten().map(|property| property.name.as_str());
+                    similar = most_similar(key, known).map(str::to_owned);
                 }
-                (None, Some(schema)) => self.check(schema, value, &inside, out),
-                (None, None) => {}
+                "is no key that is known here".into()
             }
+            SchemaMisfit::RuledOut(not) => {
+                format!(
+                    "must not have {}; keep one of them",
+                    listed(&self.required(std::iter::once(not)), "and")
+                )
+            }
+            SchemaMisfit::Several(_, of) => self.not_one_of(of.iter(), node),
+            SchemaMisfit::Name(_) if matches!(place.last(), Some(PlaceStep::Member(""))) => {
+                "must not be empty".into()
+            }
+            SchemaMisfit::Name(names) => not_of_form(&self.schema[*names]),
+            SchemaMisfit::Pattern(_)
+            | SchemaMisfit::Bound(..)
+            | SchemaMisfit::BeyondFloats
+            | SchemaMisfit::Format(_)
+            | SchemaMisfit::Contains(..)
+            | SchemaMisfit::Beside(..) => not_of_form(node),
+        };
+        let is_key = matches!(
+            misfit,
+            SchemaMisfit::Never | SchemaMisfit::Missing(_) | SchemaMisfit::Unexpected | SchemaMisfit::Name(_)
+        );
+        FileMisfit { path: Path::of(place), is_key, detail, similar }
+    }
+
+    fn limit(&self, _: ValidationLimit, place: &SchemaPlace<'_>) -> FileMisfit {
+        FileMisfit { path: Path::of(place), is_key: false, detail: "nests too deeply".into(), similar: None }
+    }
+
+    fn none_fits(
+        &self,
+        _: &'static str,
+        failed: Vec<(SchemaId, MisfitList<FileMisfit>)>,
+        node: &SchemaNode,
+        _: &Value,
+        place: &SchemaPlace<'_>,
+    ) -> MisfitList<FileMisfit> {
+        let detail = self.not_one_of(failed.iter().map(|(id, _)| id), node);
+        MisfitList::one(place, FileMisfit { path: Path::of(place), is_key: false, detail, similar: None })
+    }
+
+    /// Names for readers only.
+    fn is_exempt(&self, name: &str) -> bool {
+        name.starts_with('$')
+    }
+}
+
+impl FileWording<'_> {
+    /// The keys that schemas require.
+    fn required<'i>(&self, ids: impl IntoIterator<Item = &'i SchemaId>) -> Vec<&str> {
+        ids.into_iter().flat_map(|id| &self.schema[*id].required).map(String::as_str).collect()
+    }
+
+    fn not_one_of<'i>(&self, branches: impl IntoIterator<Item = &'i SchemaId>, node: &SchemaNode) -> String {
+        let keys = self.required(branches);
+        match keys.as_slice() {
+            [] => not_of_form(node),
+            keys => format!("must have exactly one of {}", listed(keys, "and")),
         }
     }
 }
 
-/// The violated bounds of a number, text or list.
-fn extent(keywords: &Map, value: &Value) -> Option<String> {
-    let bound = |key: &str| keywords.get(key).and_then(Value::as_u64);
-    match value {
-        Value::Number(number) => {
-            let least = bound("minimum")?;
-            number.as_u64().is_none_or(|number| number < least).then(|| format!("must be at least {least}"))
-        }
-        Value::String(text) => {
-            let least = bound("minLength")?;
-            ((text.chars().count() as u64) < least).then(|| "must not be empty".into())
-        }
-        Value::Array(items) => {
-            if bound("minItems").is_some_and(|least| (items.len() as u64) < least) {
-                return Some("must not be empty".into());
-            }
-            let unique = keywords.get("uniqueItems") == Some(&Value::Bool(true));
-            let twice = items.iter().enumerate().find(|(at, item)| items[..*at].contains(item));
-            twice.filter(|_| unique).map(|(at, _)| format!("has the same item twice, at {at}"))
-        }
-        _ => None,
-    }
+/// The key that was most likely typed for the one at this place.
+fn missing(node: &SchemaNode, value: &Value, place: &SchemaPlace<'_>) -> Option<String> {
+    let Some(PlaceStep::Member(key)) = place.last() else { return None };
+    let is_known = |key: &str| node.properties.as_ref().is_some_and(|table| table.get(key).is_some());
+    let typed = value.as_object()?.keys().map(String::as_str).filter(|other| !is_known(other));
+    most_similar(key, typed).map(|_| format!("{key:?}"))
 }
 
 /// The values to choose from. The value itself is not shown: it may be a secret in the wrong place.
-fn choice(choices: &[Value], value: &Value) -> String {
+fn choice(choices: &[Value], value: &Value, similar: &mut Option<String>) -> String {
     let shown: Vec<String> = choices.iter().map(Value::to_string).collect();
     let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
-    let similar =
-        value.as_str().and_then(|text| most_similar(text, choices.iter().filter_map(Value::as_str)));
-    let hint = similar.map_or_else(String::new, |word| format!("; did you mean {word:?}?"));
-    format!("must be {}{hint}", listed(&shown, "or"))
+    let word = value.as_str().and_then(|text| most_similar(text, choices.iter().filter_map(Value::as_str)));
+    *similar = word.map(|word| format!("{word:?}"));
+    format!("must be {}", listed(&shown, "or"))
 }
 
-/// The detail with the schema's description of the place.
-fn explained(detail: String, keywords: &Map) -> String {
-    match keywords.get("description").and_then(Value::as_str) {
+/// With the schema's description of the place.
+fn not_of_form(node: &SchemaNode) -> String {
+    let detail = "is not of the form that it must have";
+    match &node.description {
         Some(text) => format!("{detail}: {}", text.trim_end_matches('.')),
-        None => detail,
+        None => detail.to_owned(),
     }
 }
 
-/// Compiles the patterns in a part of a schema.
-fn compile_patterns<'s>(part: &'s Value, patterns: &mut HashMap<&'s str, Option<Regex>>) {
-    match part {
-        Value::Object(keywords) => {
-            for (keyword, value) in keywords {
-                match (keyword.as_str(), value) {
-                    ("pattern", Value::String(pattern)) => {
-                        patterns.entry(pattern).or_insert_with(|| Regex::new(pattern).ok());
-                    }
-                    _ => compile_patterns(value, patterns),
-                }
-            }
-        }
-        Value::Array(parts) => parts.iter().for_each(|part| compile_patterns(part, patterns)),
-        _ => {}
-    }
-}
-
-fn words(kinds: &Value) -> impl Iterator<Item = &str> {
-    let several = kinds.as_array().map(Vec::as_slice).unwrap_or_default();
-    kinds.as_str().into_iter().chain(several.iter().filter_map(Value::as_str))
-}
-
-fn is_kind(value: &Value, kind: &str) -> bool {
+fn article(kind: Kind) -> &'static str {
     match kind {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        _ => value.is_object(),
-    }
-}
-
-fn article(kind: &str) -> &str {
-    match kind {
-        "boolean" => "true or false",
-        "integer" => "a whole number",
-        "number" => "a number",
-        "string" => "a string",
-        "array" => "a list",
-        "object" => "an object",
-        other => other,
+        Kind::Null => "null",
+        Kind::Boolean => "true or false",
+        Kind::Integer => "a whole number",
+        Kind::Number => "a number",
+        Kind::String => "a string",
+        Kind::Array => "a list",
+        Kind::Object => "an object",
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use ptc_mcp::json::{Number, Value};
+use ptc_schema::parsed::order;
 
 use super::parse::{quoted, shown};
 use super::{Choice, Field, Form, Length, Range, Wanted};
@@ -138,8 +139,8 @@ impl Length {
 impl Range {
     fn contains(&self, number: &Number) -> bool {
         number.as_f64().is_some()
-            && self.min.as_ref().is_none_or(|min| order(min, number).is_le())
-            && self.max.as_ref().is_none_or(|max| order(number, max).is_le())
+            && self.min.as_ref().is_none_or(|min| order(min, number).is_some_and(Ordering::is_le))
+            && self.max.as_ref().is_none_or(|max| order(number, max).is_some_and(Ordering::is_le))
     }
 
     fn words(&self, kind: &str) -> String {
@@ -148,17 +149,6 @@ impl Range {
             (Some(min), None) => format!("{kind} of at least {min}"),
             (None, Some(max)) => format!("{kind} of at most {max}"),
             (Some(min), Some(max)) => format!("{kind} from {min} to {max}"),
-        }
-    }
-}
-
-/// The order of two finite numbers; exact for integers.
-pub(super) fn order(a: &Number, b: &Number) -> Ordering {
-    match (a.as_str().parse::<i128>(), b.as_str().parse::<i128>()) {
-        (Ok(a), Ok(b)) => a.cmp(&b),
-        _ => {
-            let float = |number: &Number| number.as_f64().unwrap_or_default();
-            float(a).total_cmp(&float(b))
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Reads schemas. They come from programs and upstreams, and are read strictly: constructs that clients could not show are
 //! refused.
 
+use std::cmp::Ordering;
+
 use ptc_mcp::json::{Map, Number, Value, parse_within, repeated_key};
+use ptc_schema::parsed::order;
 
 use super::secret_names::{asks_for_secret, title_asks_for_secret};
 use super::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
@@ -187,7 +190,7 @@ fn number(schema: &Map, is_integer: bool) -> Result<Wanted, String> {
     let bound = |key: &str| optional(schema, key, "a number", finite);
     let range = Range { min: bound("minimum")?, max: bound("maximum")? };
     if let (Some(min), Some(max)) = (&range.min, &range.max)
-        && super::check::order(min, max).is_gt()
+        && order(min, max).is_some_and(Ordering::is_gt)
     {
         return Err("\"minimum\" is above \"maximum\"".to_owned());
     }

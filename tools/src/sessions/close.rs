@@ -39,20 +39,14 @@ impl Close {
         let id = arguments.session_id()?;
         let reason = arguments.optional_string("reason")?.unwrap_or_else(|| "closed".to_owned());
         let reason = self.0.redactor_of(&context.owner).scrub_string(reason);
-        if self.0.stored.is_some() {
-            let (directory, owner) = (self.0.clone(), context.owner.clone());
-            let work = async move {
-                match directory.close_stored(&id, &owner).await {
-                    Err(not_used) => not_used.reply(&id),
-                    Ok(()) => closed(&id, &reason),
-                }
-            };
-            return Ok(Preparation::Free(work.boxed()));
-        }
-        Ok(Preparation::Done(match self.0.close(&id, &context.owner) {
-            Err(refusal) => refusal.reply(&id),
-            Ok(id) => closed(&id, &reason),
-        }))
+        let (directory, owner) = (self.0.clone(), context.owner.clone());
+        let work = async move {
+            match directory.end(&id, &owner).await {
+                Err(not_used) => not_used.reply(&id),
+                Ok(()) => closed(&id, &reason),
+            }
+        };
+        Ok(Preparation::Free(work.boxed()))
     }
 }
 

@@ -359,11 +359,11 @@ impl Directory {
     }
 
     /// Closes a session and ends its running program.
-    pub(super) fn close(&self, id: &str, owner: &Owner) -> Result<Arc<str>, Refusal> {
+    pub(super) fn close(&self, id: &str, owner: &Owner) -> Result<(), Refusal> {
         let mut inner = self.lock();
         let (id, _) = self.find(&mut inner, id, owner)?;
         self.remove(&mut inner, &id, "closed");
-        Ok(id)
+        Ok(())
     }
 
     /// Reserves a session for one program.

@@ -57,33 +57,23 @@ impl Eval {
         let about = long_call.as_ref().map(long::Long::call);
         request.asker = asks.and_then(|asks| asks.asker_here("lisp_session_eval", context, about));
         let principal = &context.owner.principal;
-        if self.directory.stored.is_some() {
-            let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
-            let (directory, owner) = (self.directory.clone(), context.owner.clone());
-            let work = super::stored::run(directory, options, shaper, id, owner, request);
-            let work = work.map(Ran::Ended).boxed();
-            let (loan, waiting) = (&context.permit, || self.when_waiting(shaper));
-            return Ok(long::prepared(
-                long_call,
-                "lisp_session_eval",
-                principal,
-                loan,
-                shaper,
-                waiting,
-                work,
-            ));
-        }
-        let reservation = match self.directory.reserve(&id, &context.owner) {
-            Ok(reservation) => reservation,
-            Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
+        let (directory, options) = (self.directory.clone(), self.options.clone());
+        let shaper = self.options.shaper_for(context);
+        let work = if directory.stored.is_some() {
+            let owner = context.owner.clone();
+            super::stored::run(directory, options, shaper, id, owner, request).map(Ran::Ended).boxed()
+        } else {
+            let reservation = match directory.reserve(&id, &context.owner) {
+                Ok(reservation) => reservation,
+                Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
+            };
+            let request = EvalRequest {
+                session: Some(reservation.id.clone()),
+                session_rules: Some(reservation.rules()),
+                ..request
+            };
+            run(directory, options, shaper, reservation, request).map(Ran::Ended).boxed()
         };
-        let request = EvalRequest {
-            session: Some(reservation.id.clone()),
-            session_rules: Some(reservation.rules()),
-            ..request
-        };
-        let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
-        let work = run(self.directory.clone(), options, shaper, reservation, request).map(Ran::Ended).boxed();
         let (loan, waiting) = (&context.permit, || self.when_waiting(shaper));
         Ok(long::prepared(long_call, "lisp_session_eval", principal, loan, shaper, waiting, work))
     }

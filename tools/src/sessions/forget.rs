@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use ptc_host::engine::{SessionPlace, SessionState, measure_history};
+use ptc_host::engine::{SessionState, measure_history};
 use ptc_mcp::json::Raw;
 use ptc_vm::Value;
-use tracing::debug;
 
 use super::arguments::Arguments;
 use super::bounds::{fitting, list_bytes, write_cut};
-use super::directory::{MODE, Refusal};
-use super::record::{EMPTY_BYTES, Record, ok};
+use super::record::{Record, ok};
 use super::{Directory, args_error, schemas};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Profile;
@@ -72,7 +70,6 @@ impl Order {
 }
 
 /// The state after the removal.
-#[derive(Default)]
 struct Left {
     removed: Vec<String>,
     stored: Vec<String>,
@@ -91,61 +88,13 @@ impl Forget {
         if clear.iter().any(|target| !TARGETS.contains(&target.as_str())) {
             return Err("invalid clear target".into());
         }
-        let owner = context.owner.clone();
-        if self.directory.stored.is_some() {
-            let order = Order { bindings, clear };
-            let (directory, max_bytes) = (self.directory.clone(), list_bytes(self.profile));
-            return Ok(Preparation::Free(forget_stored(directory, id, owner, order, max_bytes).boxed()));
-        }
-        let found = self.directory.touch(&id, &owner, |id, record| match record.running {
-            Some(_) => Err(Refusal::Busy),
-            None => Ok(id.clone()),
-        });
-        let id = match found.and_then(|idle| idle) {
-            Ok(id) => id,
-            Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
-        };
-        debug!(
-            event = "ptc_lisp.session.forget",
-            session_id = &*id,
-            owner_hash = owner.principal.hash(),
-            mode = MODE
-        );
-        Ok(Preparation::Free(
-            forget(self.directory.clone(), id, owner, Order { bindings, clear }, list_bytes(self.profile))
-                .boxed(),
-        ))
+        let (directory, owner) = (self.directory.clone(), context.owner.clone());
+        let (order, max_bytes) = (Order { bindings, clear }, list_bytes(self.profile));
+        Ok(Preparation::Free(forget(directory, id, owner, order, max_bytes).boxed()))
     }
 }
 
 async fn forget(
-    directory: Arc<Directory>,
-    id: Arc<str>,
-    owner: Owner,
-    order: Order,
-    max_bytes: usize,
-) -> ToolReply {
-    let (key, within) = (id.clone(), directory.clone());
-    // Values and their record change together, on the worker, between two programs.
-    let done = directory.engine.with_sessions(&id, move |store| {
-        let left = match store.get(&key) {
-            None => Some(nothing()),
-            Some(place) => remove(&mut place.borrow_mut(), &order),
-        };
-        let left = left.ok_or(Refusal::Busy)?;
-        within.with(&key, &owner, |id, record| {
-            order.note(&left, record);
-            told(&within, id, record, &order, &left, max_bytes)
-        })
-    });
-    match done.await {
-        Some(Ok(structured)) => ToolReply::mirrored(false, structured),
-        Some(Err(refusal)) => refusal.reply(&id),
-        None => Refusal::Closed.reply(&id),
-    }
-}
-
-async fn forget_stored(
     directory: Arc<Directory>,
     id: String,
     owner: Owner,
@@ -154,8 +103,8 @@ async fn forget_stored(
 ) -> ToolReply {
     let order = Arc::new(order);
     let within = order.clone();
-    let changed = directory.change_stored(&id, &owner, move |state, record| {
-        let left = remove_from(state, &within);
+    let changed = directory.change(&id, &owner, move |state, record| {
+        let left = remove(state, &within);
         within.note(&left, record);
         left
     });
@@ -192,19 +141,8 @@ fn told(
     })
 }
 
-/// The state of a session that never ran a program.
-fn nothing() -> Left {
-    let history_bytes = measure_history(&Default::default(), u64::MAX);
-    Left { memory_bytes: EMPTY_BYTES, history_bytes, ..Left::default() }
-}
-
-/// Removes the requested parts; `None` while a program runs.
-fn remove(place: &mut SessionPlace, order: &Order) -> Option<Left> {
-    Some(remove_from(place.state_mut()?, order))
-}
-
 /// Removes the requested parts.
-fn remove_from(state: &mut SessionState, order: &Order) -> Left {
+fn remove(state: &mut SessionState, order: &Order) -> Left {
     let mut removed: Vec<String> = Vec::new();
     for name in &order.bindings {
         if state.forget(name) {

@@ -6,16 +6,13 @@ use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::text::clip;
 use ptc_mcp::json::{Object, Raw, write_array};
-use tracing::debug;
 
 use super::arguments::Arguments;
 use super::bounds::{fitting, list_bytes, write_cut};
-use super::directory::{MODE, Refusal};
 use super::record::{Record, ok};
 use super::start::limits;
 use super::text::{self, Values};
 use super::{Directory, args_error, schemas};
-use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
@@ -81,53 +78,19 @@ impl Inspect {
         arguments.heed_unknown(&["session_id", "view"])?;
         let id = arguments.session_id()?;
         let view = View::named(&arguments.optional_string("view")?.unwrap_or_default());
-        let owner = context.owner.clone();
-        if self.directory.stored.is_some() {
-            let (directory, profile) = (self.directory.clone(), self.profile);
-            let work = async move {
-                match directory.look_stored(&id, &owner).await {
-                    Err(not_used) => not_used.reply(&id),
-                    Ok((record, values, running)) => {
-                        let id: Arc<str> = id.into();
-                        let summary = record.summary_of(&id, &directory.redactor, running);
-                        told(&directory, &id, &summary, &record, &values, view, profile)
-                    }
+        let (directory, owner, profile) = (self.directory.clone(), context.owner.clone(), self.profile);
+        let work = async move {
+            match directory.look(&id, &owner).await {
+                Err(not_used) => not_used.reply(&id),
+                Ok((record, values, running)) => {
+                    let id: Arc<str> = id.into();
+                    let summary = record.summary_of(&id, &directory.redactor, running);
+                    told(&directory, &id, &summary, &record, &values, view, profile)
                 }
-            };
-            return Ok(Preparation::Free(work.boxed()));
-        }
-        let id = match self.directory.touch(&id, &owner, |id, _| id.clone()) {
-            Ok(id) => id,
-            Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
+            }
         };
-        debug!(
-            event = "ptc_lisp.session.inspect",
-            session_id = &*id,
-            owner_hash = owner.principal.hash(),
-            mode = MODE
-        );
-        Ok(Preparation::Free(look(self.directory.clone(), id, owner, view, self.profile).boxed()))
+        Ok(Preparation::Free(work.boxed()))
     }
-}
-
-async fn look(
-    directory: Arc<Directory>,
-    id: Arc<str>,
-    owner: Owner,
-    view: View,
-    profile: Profile,
-) -> ToolReply {
-    let key = id.clone();
-    let values = directory.engine.with_sessions(&id, move |store| match store.get(&key) {
-        None => Values::none(),
-        Some(place) => place.borrow().view(Values::of).unwrap_or_else(Values::none),
-    });
-    let Some(values) = values.await else { return Refusal::Closed.reply(&id) };
-    let shown = directory.with(&id, &owner, |id, record| {
-        let summary = record.summary(id, &directory.redactor);
-        told(&directory, id, &summary, record, &values, view, profile)
-    });
-    shown.unwrap_or_else(|refusal| refusal.reply(&id))
 }
 
 /// The answer to a look at the session of this id and summary.

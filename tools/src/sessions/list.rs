@@ -39,17 +39,14 @@ impl Tool for List {
             Err(message) => return Preparation::Done(args_error(&message)),
         }
         let profile = self.profile;
-        if self.directory.stored.is_some() {
-            let (directory, owner) = (self.directory.clone(), context.owner.clone());
-            let work = async move {
-                match directory.summaries_stored(&owner).await {
-                    Ok(sessions) => listed(&sessions, profile),
-                    Err(not_used) => not_used.reply(""),
-                }
-            };
-            return Preparation::Free(work.boxed());
-        }
-        Preparation::Done(listed(&self.directory.summaries(&context.owner), profile))
+        let (directory, owner) = (self.directory.clone(), context.owner.clone());
+        let work = async move {
+            match directory.list(&owner).await {
+                Ok(sessions) => listed(&sessions, profile),
+                Err(not_used) => not_used.reply(""),
+            }
+        };
+        Preparation::Free(work.boxed())
     }
 }
 

@@ -1,8 +1,10 @@
 //! Stateful sessions: definitions and results persist from program to program (`--sessions`).
 //!
 //! Values live on the engine worker that runs a session's programs. Everything else about a session – its owner, its
-//! end, its prints – is in the [`Directory`], which all six tools share. Each tool has one file.
+//! end, its prints – is in the [`Directory`], which all six tools share. Each tool has one file; `access.rs` says whether the
+//! process or a store has its session.
 
+mod access;
 mod arguments;
 #[cfg(test)]
 mod back_ends;

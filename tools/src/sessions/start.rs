@@ -43,10 +43,7 @@ impl Tool for Start {
     }
 
     fn owner_gone(&self, owner: &Owner) {
-        match self.0.stored {
-            Some(_) => self.0.owner_gone_stored(owner),
-            None => self.0.owner_gone(owner),
-        }
+        self.0.end_all(owner);
     }
 }
 
@@ -67,20 +64,14 @@ impl Start {
             .and_then(|value| value.text().parse().ok())
             .filter(|ms| *ms >= 1)
             .map(Duration::from_millis);
-        if self.0.stored.is_some() {
-            let (directory, owner) = (self.0.clone(), context.owner.clone());
-            let work = async move {
-                match directory.start_stored(&owner, title, ttl).await {
-                    Err(not_used) => not_used.reply(""),
-                    Ok((id, expires)) => started(&id, expires, &directory.settings),
-                }
-            };
-            return Ok(Preparation::Free(work.boxed()));
-        }
-        Ok(Preparation::Done(match self.0.start(&context.owner, title, ttl) {
-            Err(refusal) => refusal.reply(""),
-            Ok((id, expires)) => started(&id, expires, &self.0.settings),
-        }))
+        let (directory, owner) = (self.0.clone(), context.owner.clone());
+        let work = async move {
+            match directory.open(&owner, title, ttl).await {
+                Err(not_used) => not_used.reply(""),
+                Ok((id, expires)) => started(&id, expires, &directory.settings),
+            }
+        };
+        Ok(Preparation::Free(work.boxed()))
     }
 }
 

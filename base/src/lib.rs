@@ -7,6 +7,7 @@
 //! | [`sync`] | locks without poison |
 //! | [`text`], [`visible`], [`similar`] | truncation and literals; hidden characters made visible; similar names for error messages |
 //! | [`json`] | JSON values |
+//! | [`codec`] | the encoding of records, of states that travel, and of messages |
 //! | [`secret`], [`redactor`] | texts that only a transport may read; their redaction everywhere else |
 //! | [`environment`], [`former_variables`] | environment variables, and their former names |
 //! | [`config_error`] | faults of configuration |
@@ -15,6 +16,8 @@
 // Tests may read what clock they like.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+#[cfg(feature = "codec")]
+pub mod codec;
 pub mod config_error;
 pub mod environment;
 pub mod former_variables;

@@ -6,8 +6,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_host::engine::measuring::AskingProgram;
 use ptc_host::engine::{
-    Asker, Desk, Engine, EngineOptions, EvalRequest, HostCalls, Keep, Limits, MemoryBudget, Resume,
-    RunContext, Verdict,
+    Asker, Desk, Engine, EngineOptions, EvalRequest, HostCalls, Limits, MemoryBudget, Resume, RunContext,
+    SavedCall, Verdict,
 };
 use ptc_host::questions::{Answer, Form, Level, Mode, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_server::tools::asking::measuring::Travel;
@@ -69,7 +69,7 @@ impl HostCalls for Shop {
             binding: [7; 32],
         };
         async move {
-            let keep = Keep::Again { request: kept.into_bytes(), progress: None };
+            let keep = Some(SavedCall { request: kept.into_bytes(), progress: None });
             match desk.ask(vec![question], keep).await.pop() {
                 Some(Ok(_)) => Reply::success(Payload::Json(b"\"closed\"".to_vec().into())),
                 other => panic!("it is answered: {other:?}"),

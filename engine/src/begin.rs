@@ -1,7 +1,7 @@
 //! The start of an eval: the machine is built from the request and has its first turn.
 
 #[cfg(feature = "saved-sessions")]
-use super::asking::{NotReturned, Resume, Returned, restore as restore_program};
+use super::asking::{NotRestored, Resume, ResumedProgram, restore as restore_program};
 use super::call_log::CallLog;
 use super::compile::compiled;
 use super::conclude::conclude;
@@ -88,13 +88,13 @@ fn go_on(
     started: Instant,
 ) -> WorkResult {
     match restore_program(worker, &request, resume, memory, started) {
-        Ok(Returned { machine, context, pending, granted }) => {
+        Ok(ResumedProgram { machine, context, pending, granted }) => {
             let gate = resume.gate.clone();
             WorkResult::Waiting(Box::new(ProgramRun::returned(
                 machine, request, context, pending, gate, granted,
             )))
         }
-        Err(NotReturned { failure, fault }) => {
+        Err(NotRestored { failure, fault }) => {
             let outcome = EvalOutcome::not_run(failure, time::since(started));
             WorkResult::Outcome(EvalOutcome { resume_fault: fault, ..outcome })
         }

@@ -43,7 +43,7 @@ mod turns;
 mod work;
 mod worker;
 
-pub use asking::{Asker, Desk, Gate, Keep, MOST_OPEN, MOST_QUESTIONS, Resume, Verdict};
+pub use asking::{Asker, Desk, Gate, MOST_OPEN, MOST_QUESTIONS, Resume, SavedCall, Verdict};
 pub use call_log::CallLog;
 pub use context::RunContext;
 pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};

@@ -1,7 +1,7 @@
 //! A suspended program, for measuring the cost of leaving and resuming (waiting.md 11) with the functions that evals use.
 
 use super::EvalOutcome;
-use super::asking::{Resume, Returned, leave, restore};
+use super::asking::{Resume, ResumedProgram, leave, restore};
 use super::handle::{Engine, WorkerCommand};
 use super::outcome::Suspended;
 use super::request::EvalRequest;
@@ -18,7 +18,7 @@ pub struct AskingProgram {
 }
 
 /// A program that was read again.
-pub struct RestoredProgram(#[expect(dead_code, reason = "it is made and freed")] Returned);
+pub struct RestoredProgram(#[expect(dead_code, reason = "it is made and freed")] ResumedProgram);
 
 impl Engine {
     /// Runs the program of `request` until its asker has it leave, and `work` in its place.

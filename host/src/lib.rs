@@ -109,6 +109,8 @@ pub mod aggregator;
 #[cfg(feature = "upstreams")]
 pub mod catalog;
 
+#[cfg(feature = "saved-sessions")]
+pub use ptc_base::codec;
 pub use ptc_base::{environment, json, ordinary_file, pace, sync, text, time, visible};
 pub use ptc_engine::{self as engine, audience, questions};
 #[cfg(feature = "http")]

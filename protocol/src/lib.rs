@@ -11,7 +11,6 @@ mod answers;
 pub mod call;
 mod client;
 pub mod client_requests;
-pub mod codec;
 pub mod concurrency_limiter;
 pub mod connection;
 pub mod drain;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use ptc_host::codec;
 use ptc_host::questions::{AnsweredBy, NOT_SIGNED_IN, PendingQuestion, QuestionId, Receipt};
 use ptc_host::state::StateError;
 use ptc_host::time::timeout;
@@ -15,7 +16,6 @@ use super::look::{changed_here, not_seen};
 use super::record::RunRecord;
 use super::{BEAT, NotSeen, Runs, key};
 use ptc_protocol::answers;
-use ptc_protocol::codec;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::timestamp;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use ptc_host::codec;
 use ptc_host::engine::{Attachments, EvalId};
 use ptc_host::pace::apart;
 use ptc_host::questions::PendingQuestion;
@@ -14,11 +15,11 @@ use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
 
 use super::prints::PrintLog;
+use ptc_protocol::Elicitation;
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::timestamp;
-use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply};
-use ptc_protocol::{Elicitation, codec};
+use ptc_protocol::tool::{ClientReach, CallContext, Instead, ReplyText, ToolReply};
 
 /// The version of the format. A build with another version leaves the record alone.
 const VERSION: u8 = 3;

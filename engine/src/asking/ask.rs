@@ -1,11 +1,10 @@
 //! `(ask {…})`: a program's own question to a person (waiting.md 3.4).
 
-use super::desk::{Desk, Keep};
+use super::desk::{Desk, SavedCall};
 use crate::questions::{Action, Answer, Form, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;
 use ptc_mcp::json::{MAX_NESTING, Map, Value, parse_within};
-use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use ptc_vm::{Error, Reason};
 
@@ -24,9 +23,7 @@ pub(crate) async fn ask(desk: Desk, message: String, schema: Option<Vec<u8>>) ->
         },
     };
     let asks = format!("A program asks: {}", visible_line(&message));
-    let mut request = WireWriter::new();
-    HostRequest::Ask { message, schema }.write(&mut request);
-    let request = request.into_bytes();
+    let saved = SavedCall::of(&HostRequest::Ask { message, schema }, None);
     let mut misfit = desk.progress().and_then(|progress| Misfit::read(&progress));
     loop {
         let message = match &misfit {
@@ -44,8 +41,8 @@ pub(crate) async fn ask(desk: Desk, message: String, schema: Option<Vec<u8>>) ->
             policy_revision: String::new(),
         };
         let progress = misfit.as_ref().map(Misfit::write);
-        let keep = Keep::Again { request: request.clone(), progress };
-        let fault = match desk.ask(vec![question], keep).await.pop() {
+        let saved = SavedCall { progress, ..saved.clone() };
+        let fault = match desk.ask(vec![question], Some(saved)).await.pop() {
             None => return unanswered(Unanswered::Unanswerable),
             // A question that is asked again is no fault of the program.
             Some(Err(Unanswered::TooMany)) => match misfit {

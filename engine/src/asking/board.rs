@@ -1,8 +1,9 @@
 //! The open questions of one program's calls, assembled for the asker.
 
-use super::{Asker, Keep, MOST_OPEN};
+use super::{Asker, MOST_OPEN, SavedCall};
 use crate::questions::{Answer, MAX_CALLS, PendingQuestion, Question, QuestionId, QuestionKind, Unanswered};
 use ptc_vm::machine::CallId;
+use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,50 +20,46 @@ pub(crate) struct Board {
     asker: Option<Arc<dyn Asker>>,
     /// Number of the last question.
     last: Cell<u32>,
-    asking: RefCell<BTreeMap<CallId, Asking>>,
-    /// State that calls of a restored program carry from before.
-    brought: RefCell<BTreeMap<CallId, Brought>>,
+    asking: RefCell<BTreeMap<CallId, BlockedCall>>,
+    /// Calls of a restored program, with what they asked before.
+    restored: RefCell<BTreeMap<CallId, BlockedCall>>,
     /// Calls that may have to wait for others, and whether those wait for people now.
     queued: RefCell<BTreeMap<CallId, IsStuck>>,
     /// Answers about sign-ins. The same one is never requested twice.
-    signed: RefCell<Vec<Note>>,
+    signed: RefCell<Vec<CallQuestion>>,
 }
 
 /// A call that waits for answers.
-#[cfg_attr(not(feature = "saved-sessions"), expect(dead_code, reason = "read where programs are written"))]
-pub(super) struct Asking {
-    pub(super) questions: Vec<Asked>,
-    /// How another process resumes it.
-    pub(super) keep: Keep,
-    tell: oneshot::Sender<Answers>,
+pub(super) struct BlockedCall {
+    pub(super) questions: Vec<CallQuestion>,
+    /// How another process resumes it, if it can.
+    pub(super) saved: Option<SavedCall>,
+    /// Takes the answers; `None` until a restored call asks again.
+    pub(super) tell: Option<oneshot::Sender<Answers>>,
 }
 
-/// A question of a call.
-pub(super) struct Asked {
-    question: Question,
-    pub(super) note: Note,
-}
-
-/// The properties of a question besides its text.
-#[derive(Clone)]
-pub(super) struct Note {
+/// One question of a call. Snapshots have it without its text: a restored call asks again.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct CallQuestion {
     pub(super) kind: QuestionKind,
-    pub(super) binding: [u8; 32],
+    binding: [u8; 32],
     /// Its number, once it has been asked. Approvals that are shown together have the same.
     pub(super) id: Option<QuestionId>,
     pub(super) answer: Option<Answer>,
+    /// The question itself.
+    #[serde(skip)]
+    question: Option<Question>,
     /// Whether the answer came while the program was away.
-    pub(super) is_news: bool,
+    #[serde(skip)]
+    is_news: bool,
 }
 
-/// The state that a call of a restored program has from before.
-pub(super) struct Brought {
-    pub(super) progress: Option<Vec<u8>>,
-    pub(super) notes: Vec<Note>,
+impl CallQuestion {
+    /// Its number, while it waits for an answer.
+    fn open_id(&self) -> Option<QuestionId> {
+        self.id.filter(|_| self.answer.is_none())
+    }
 }
-
-/// Approvals of one tool, or calls that wait for one sign-in, which are shown together.
-type Group<'a> = (QuestionId, Vec<&'a Question>);
 
 impl Board {
     /// A board without questions; without an asker no question can be answered.
@@ -71,7 +68,7 @@ impl Board {
             asker,
             last: Cell::new(0),
             asking: RefCell::default(),
-            brought: RefCell::default(),
+            restored: RefCell::default(),
             queued: RefCell::default(),
             signed: RefCell::default(),
         }
@@ -122,52 +119,52 @@ impl Board {
         for call in too_many {
             if let Some(asking) = asking.remove(&call) {
                 let all = asking.questions.iter().map(|_| Err(Unanswered::TooMany)).collect();
-                let _ = asking.tell.send(all);
+                let _ = asking.tell.map(|tell| tell.send(all));
             }
         }
         let mut groups: BTreeMap<QuestionId, Vec<&Question>> = BTreeMap::new();
         for asked in asking.values().flat_map(|asking| &asking.questions) {
-            if let (Some(id), None) = (asked.note.id, &asked.note.answer) {
-                groups.entry(id).or_default().push(&asked.question);
+            if let (Some(id), Some(question)) = (asked.open_id(), &asked.question) {
+                groups.entry(id).or_default().push(question);
             }
         }
-        groups.into_iter().map(|group| shown(&group)).collect()
+        groups
+            .into_iter()
+            .map(|(id, questions)| PendingQuestion::new(id, Question::together(&questions)))
+            .collect()
     }
 
     /// Numbers questions in the order of their calls while fewer than [`MOST_OPEN`] are open. The result: calls with a question
     /// that is one too many.
-    fn number(&self, asking: &mut BTreeMap<CallId, Asking>, most: u32) -> Vec<CallId> {
-        let open = |asked: &Asked| asked.note.id.filter(|_| asked.note.answer.is_none());
-        let mut ids: Vec<QuestionId> =
-            asking.values().flat_map(|asking| &asking.questions).filter_map(open).collect();
+    fn number(&self, asking: &mut BTreeMap<CallId, BlockedCall>, most: u32) -> Vec<CallId> {
+        let all = || asking.values().flat_map(|asking| &asking.questions);
+        let mut ids: Vec<QuestionId> = all().filter_map(CallQuestion::open_id).collect();
         ids.sort_unstable();
         ids.dedup();
         let mut room = MOST_OPEN.saturating_sub(ids.len());
         // One more call that waits for a sign-in changes nothing of what is shown.
-        let sign_ins: Vec<([u8; 32], QuestionId)> = asking
-            .values()
-            .flat_map(|asking| &asking.questions)
-            .filter(|asked| asked.question.kind == QuestionKind::SignIn)
-            .filter_map(|asked| Some((asked.note.binding, open(asked)?)))
+        let sign_ins: Vec<([u8; 32], QuestionId)> = all()
+            .filter(|asked| asked.kind == QuestionKind::SignIn)
+            .filter_map(|asked| Some((asked.binding, asked.open_id()?)))
             .collect();
         // Those that somebody has been shown already stay as they are.
         let mut fresh: Vec<(QuestionId, Question, usize)> = Vec::new();
         let mut too_many = Vec::new();
         for (call, asking) in asking.iter_mut() {
-            for asked in asking.questions.iter_mut().filter(|asked| asked.note.id.is_none()) {
-                let is_sign_in = asked.question.kind == QuestionKind::SignIn;
-                let known = sign_ins.iter().find(|(binding, _)| is_sign_in && *binding == asked.note.binding);
+            for asked in asking.questions.iter_mut().filter(|asked| asked.id.is_none()) {
+                let Some(question) = &asked.question else { continue };
+                let is_sign_in = asked.kind == QuestionKind::SignIn;
+                let known = sign_ins.iter().find(|(binding, _)| is_sign_in && *binding == asked.binding);
                 if let Some((_, id)) = known {
-                    asked.note.id = Some(*id);
+                    asked.id = Some(*id);
                     continue;
                 }
                 let together = fresh.iter_mut().find(|(_, first, calls)| {
-                    (is_sign_in || *calls + asked.question.calls.len() <= MAX_CALLS)
-                        && goes_with(first, &asked.question)
+                    (is_sign_in || *calls + question.calls.len() <= MAX_CALLS) && goes_with(first, question)
                 });
                 if let Some((id, _, calls)) = together {
-                    asked.note.id = Some(*id);
-                    *calls += asked.question.calls.len();
+                    asked.id = Some(*id);
+                    *calls += question.calls.len();
                     continue;
                 }
                 if room == 0 {
@@ -180,8 +177,8 @@ impl Board {
                 room -= 1;
                 self.last.set(self.last.get() + 1);
                 let id = QuestionId::new(self.last.get());
-                asked.note.id = Some(id);
-                fresh.push((id, asked.question.clone(), asked.question.calls.len()));
+                asked.id = Some(id);
+                fresh.push((id, question.clone(), question.calls.len()));
             }
         }
         too_many
@@ -194,46 +191,46 @@ impl Board {
         let mut any = false;
         for (id, answer) in answers {
             let all = asking.values_mut().flat_map(|asking| &mut asking.questions);
-            for asked in all.filter(|asked| asked.note.id == Some(id) && asked.note.answer.is_none()) {
-                asked.note.answer = Some(answer.clone());
+            for asked in all.filter(|asked| asked.open_id() == Some(id)) {
+                asked.answer = Some(answer.clone());
                 any = true;
-                self.remember(&asked.note);
+                self.remember(asked);
             }
         }
-        let is_answered = |asking: &Asking| asking.questions.iter().all(|asked| asked.note.answer.is_some());
+        let is_answered = |asking: &BlockedCall| asking.questions.iter().all(|asked| asked.answer.is_some());
         let calls: Vec<CallId> =
             asking.iter().filter(|(_, asking)| is_answered(asking)).map(|(call, _)| *call).collect();
         for call in calls {
-            if let Some(Asking { questions, tell, .. }) = asking.remove(&call) {
-                let all = questions.into_iter().filter_map(|asked| asked.note.answer.map(Ok));
-                let _ = tell.send(all.collect());
+            if let Some(BlockedCall { questions, tell, .. }) = asking.remove(&call) {
+                let all = questions.into_iter().filter_map(|asked| asked.answer.map(Ok)).collect();
+                let _ = tell.map(|tell| tell.send(all));
             }
         }
         any
     }
 
     /// Remembers an answer about a sign-in.
-    fn remember(&self, note: &Note) {
+    fn remember(&self, asked: &CallQuestion) {
         let mut signed = self.signed.borrow_mut();
-        if note.kind == QuestionKind::SignIn && !signed.iter().any(|known| known.binding == note.binding) {
-            signed.push(Note { is_news: false, ..note.clone() });
+        if asked.kind == QuestionKind::SignIn && !signed.iter().any(|known| known.binding == asked.binding) {
+            signed.push(CallQuestion { is_news: false, question: None, ..asked.clone() });
         }
     }
 
     /// Reports the sign-ins that `call` waited for when its program was suspended, and that were answered since: it may never
     /// ask again. `question`: the request for a sign-in at its upstream.
     pub(super) fn tell_sign_ins(&self, call: CallId, question: impl FnOnce() -> Option<Question>) {
-        let is_news = |note: &&mut Note| note.kind == QuestionKind::SignIn && note.is_news;
-        let mut brought = self.brought.borrow_mut();
-        let notes = brought.get_mut(&call).into_iter().flat_map(|brought| &mut brought.notes);
-        let news: Vec<&mut Note> = notes.filter(is_news).collect();
+        let is_news = |asked: &&mut CallQuestion| asked.kind == QuestionKind::SignIn && asked.is_news;
+        let mut restored = self.restored.borrow_mut();
+        let questions = restored.get_mut(&call).into_iter().flat_map(|call| &mut call.questions);
+        let news: Vec<&mut CallQuestion> = questions.filter(is_news).collect();
         if news.is_empty() {
             return;
         }
         let Some(question) = question() else { return };
-        for note in news {
-            self.tell(&Question { binding: note.binding, ..question.clone() }, note);
-            note.is_news = false;
+        for asked in news {
+            self.tell(&Question { binding: asked.binding, ..question.clone() }, asked);
+            asked.is_news = false;
         }
     }
 
@@ -242,59 +239,56 @@ impl Board {
         &self,
         call: CallId,
         questions: Vec<Question>,
-        keep: Keep,
+        saved: Option<SavedCall>,
     ) -> Result<Answers, oneshot::Receiver<Answers>> {
-        let mut brought = self.brought.borrow_mut();
-        let mut notes =
-            brought.get_mut(&call).map(|brought| std::mem::take(&mut brought.notes)).unwrap_or_default();
-        let questions: Vec<Asked> = questions
+        let mut restored = self.restored.borrow_mut();
+        let mut before =
+            restored.get_mut(&call).map(|call| std::mem::take(&mut call.questions)).unwrap_or_default();
+        let questions: Vec<CallQuestion> = questions
             .into_iter()
             .map(|question| {
                 // Each of them is good for one question.
-                let known = notes.iter().position(|note| note.binding == question.binding);
-                let note = known.map(|at| notes.remove(at));
-                if let Some(note) = &note {
-                    self.tell(&question, note);
+                let known = before.iter().position(|asked| asked.binding == question.binding);
+                let known = known.map(|at| before.remove(at));
+                if let Some(known) = &known {
+                    self.tell(&question, known);
                 }
-                let note = note.or_else(|| self.known(&question)).unwrap_or(Note {
-                    kind: question.kind,
-                    binding: question.binding,
-                    id: None,
-                    answer: None,
-                    is_news: false,
-                });
-                Asked { question, note }
+                let (kind, binding) = (question.kind, question.binding);
+                let known = known.or_else(|| self.known(&question));
+                let fresh =
+                    CallQuestion { kind, binding, id: None, answer: None, question: None, is_news: false };
+                CallQuestion { question: Some(question), ..known.unwrap_or(fresh) }
             })
             .collect();
         // What is answered needs nobody any more.
         let askable = |question: &Question| self.asker.as_ref().is_some_and(|asker| asker.can_ask(question));
-        let waits = |asked: &Asked| asked.note.answer.is_none();
-        let is_lost = |asked: &Asked| waits(asked) && !askable(&asked.question);
+        let waits = |asked: &CallQuestion| asked.answer.is_none();
+        let is_lost = |asked: &CallQuestion| waits(asked) && !asked.question.as_ref().is_some_and(askable);
         if !questions.iter().any(waits) || questions.iter().any(is_lost) {
-            let answered = |asked: Asked| asked.note.answer.ok_or(Unanswered::Unanswerable);
+            let answered = |asked: CallQuestion| asked.answer.ok_or(Unanswered::Unanswerable);
             return Ok(questions.into_iter().map(answered).collect());
         }
         let most = (self.most_questions() as usize).saturating_mul(MAX_CALLS);
-        let is_sign_in = |asked: &Asked| asked.question.kind == QuestionKind::SignIn;
+        let is_sign_in = |asked: &CallQuestion| asked.kind == QuestionKind::SignIn;
         // All calls that wait for a sign-in are one question.
         if self.waiting() >= most && !questions.iter().all(is_sign_in) {
             return Ok(questions.iter().map(|_| Err(Unanswered::TooMany)).collect());
         }
         let (tell, told) = oneshot::channel();
-        self.asking.borrow_mut().insert(call, Asking { questions, keep, tell });
+        self.asking.borrow_mut().insert(call, BlockedCall { questions, saved, tell: Some(tell) });
         Err(told)
     }
 
-    /// The note on a sign-in that was requested before.
-    fn known(&self, question: &Question) -> Option<Note> {
+    /// A sign-in that was requested before.
+    fn known(&self, question: &Question) -> Option<CallQuestion> {
         let signed = self.signed.borrow();
-        signed.iter().find(|note| question.kind == note.kind && question.binding == note.binding).cloned()
+        signed.iter().find(|asked| question.kind == asked.kind && question.binding == asked.binding).cloned()
     }
 
     /// Tells of an answer that came while the program was away.
-    fn tell(&self, question: &Question, note: &Note) {
+    fn tell(&self, question: &Question, asked: &CallQuestion) {
         if let (Some(asker), Some(id), Some(answer), true) =
-            (&self.asker, note.id, &note.answer, note.is_news)
+            (&self.asker, asked.id, &asked.answer, asked.is_news)
         {
             asker.came(id, question, answer);
         }
@@ -307,39 +301,39 @@ impl Board {
 
     /// The saved progress of a restored call.
     pub(super) fn progress(&self, call: CallId) -> Option<Vec<u8>> {
-        self.brought.borrow().get(&call)?.progress.clone()
+        self.restored.borrow().get(&call)?.saved.as_ref()?.progress.clone()
     }
 
     /// The calls that ask, the number of the last question, and answers about sign-ins.
     #[cfg(feature = "saved-sessions")]
-    pub(super) fn look<R>(&self, look: impl FnOnce(&BTreeMap<CallId, Asking>, u32, &[Note]) -> R) -> R {
+    pub(super) fn look<R>(
+        &self,
+        look: impl FnOnce(&BTreeMap<CallId, BlockedCall>, u32, &[CallQuestion]) -> R,
+    ) -> R {
         look(&self.asking.borrow(), self.last.get(), &self.signed.borrow())
     }
 
-    /// Restores the questions of a suspended program, with the answers that have arrived since.
+    /// Restores the calls of a suspended program, with the answers that have arrived since.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn put_back(
         &self,
         last: u32,
-        signed: Vec<Note>,
-        mut brought: BTreeMap<CallId, Brought>,
+        signed: Vec<CallQuestion>,
+        mut calls: BTreeMap<CallId, BlockedCall>,
         answers: &[(QuestionId, Answer)],
     ) {
-        for note in brought.values_mut().flat_map(|brought| &mut brought.notes) {
-            let answer = answers.iter().find(|(id, _)| note.answer.is_none() && note.id == Some(*id));
-            if let Some((_, answer)) = answer {
-                (note.answer, note.is_news) = (Some(answer.clone()), true);
+        for asked in calls.values_mut().flat_map(|call| &mut call.questions) {
+            let open = asked.open_id();
+            if let Some((_, answer)) = answers.iter().find(|(id, _)| open == Some(*id)) {
+                (asked.answer, asked.is_news) = (Some(answer.clone()), true);
             }
         }
         self.signed.replace(signed);
         // What was answered is good for all calls of that upstream.
-        brought
-            .values()
-            .flat_map(|brought| &brought.notes)
-            .filter(|note| note.answer.is_some())
-            .for_each(|note| self.remember(note));
+        let all = calls.values().flat_map(|call| &call.questions);
+        all.filter(|asked| asked.answer.is_some()).for_each(|asked| self.remember(asked));
         self.last.set(last);
-        self.brought.replace(brought);
+        self.restored.replace(calls);
     }
 }
 
@@ -355,13 +349,4 @@ fn goes_with(first: &Question, other: &Question) -> bool {
         && subject(first) == subject(other)
         && first.is_shown_whole()
         && other.is_shown_whole()
-}
-
-/// The question shown for a group.
-fn shown((id, questions): &Group<'_>) -> PendingQuestion {
-    let question = match questions.as_slice() {
-        [one] => (*one).clone(),
-        several => Question::together(several),
-    };
-    PendingQuestion::new(*id, question)
 }

@@ -4,6 +4,7 @@ use crate::context::RunContext;
 use crate::questions::{Answer, Question, Unanswered};
 use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{CallId, FeatureRequest, HostRequest, UpstreamCall};
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 /// Where one call of a program asks people.
@@ -13,36 +14,32 @@ pub struct Desk {
     call: CallId,
 }
 
-/// How a waiting call continues once its program has left this process.
-#[derive(Debug)]
-pub enum Keep {
-    /// Its request is answered again from the start, with the same answers at hand: each question of the same binding has its
-    /// answer at once.
-    Again {
-        /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
-        request: Vec<u8>,
-        /// The progress that the answering code saves; [`Desk::progress`] returns it.
-        progress: Option<Vec<u8>>,
-    },
-    /// It cannot: a connection is held open.
-    Pinned,
+/// How a waiting call continues once its program has left this process: its request is answered again from the start, with the
+/// same answers at hand. Each question of the same binding has its answer at once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedCall {
+    /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
+    pub request: Vec<u8>,
+    /// The progress that the answering code saves; [`Desk::progress`] returns it.
+    pub progress: Option<Vec<u8>>,
 }
 
-impl Keep {
+impl SavedCall {
     /// Of a call of an upstream's tool, with the progress that the answering code saves.
-    pub fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> Keep {
-        Keep::again(&HostRequest::Upstream(call.clone()), progress)
+    pub fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> SavedCall {
+        SavedCall::of(&HostRequest::Upstream(call.clone()), progress)
     }
 
     /// Of a request for something that an upstream has besides tools.
-    pub fn feature(request: &FeatureRequest) -> Keep {
-        Keep::again(&HostRequest::Feature(request.clone()), None)
+    pub fn feature(request: &FeatureRequest) -> SavedCall {
+        SavedCall::of(&HostRequest::Feature(request.clone()), None)
     }
 
-    fn again(request: &HostRequest, progress: Option<Vec<u8>>) -> Keep {
+    /// Of any request.
+    pub fn of(request: &HostRequest, progress: Option<Vec<u8>>) -> SavedCall {
         let mut written = WireWriter::new();
         request.write(&mut written);
-        Keep::Again { request: written.into_bytes(), progress }
+        SavedCall { request: written.into_bytes(), progress }
     }
 }
 
@@ -80,13 +77,17 @@ impl Desk {
     }
 
     /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as
-    /// not under way. Dropped, it asks no longer.
-    pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Result<Answer, Unanswered>> {
+    /// not under way. Dropped, it asks no longer. Without `saved` the program cannot leave its process meanwhile.
+    pub async fn ask(
+        &self,
+        questions: Vec<Question>,
+        saved: Option<SavedCall>,
+    ) -> Vec<Result<Answer, Unanswered>> {
         let count = questions.len();
         if count == 0 {
             return Vec::new();
         }
-        let told = match self.run.board.ask(self.call, questions, keep) {
+        let told = match self.run.board.ask(self.call, questions, saved) {
             Ok(answered) => return answered,
             Err(told) => told,
         };

@@ -2,26 +2,20 @@
 //!
 //! Calls ask at their [`Desk`]. Once every call of the program is blocked on an answer, the engine hands all open questions to
 //! the request's [`Asker`]: it obtains answers while the program stays resident, or returns [`Verdict::Leave`]. The program is
-//! serialized then (the module `leaving`), its eval ends with [`Suspended`](super::Suspended), and another eval of the same
-//! request resumes it, in this process or another one (the module `returning`).
+//! serialized then (the module `record`), its eval ends with [`Suspended`](super::Suspended), and another eval of the same
+//! request resumes it, in this process or another one.
 
 mod ask;
 mod board;
 mod desk;
 #[cfg(feature = "saved-sessions")]
-mod leaving;
-#[cfg(feature = "saved-sessions")]
 mod record;
-#[cfg(feature = "saved-sessions")]
-mod returning;
 
 pub(super) use ask::ask;
 pub(super) use board::Board;
-pub use desk::{Desk, Keep};
+pub use desk::{Desk, SavedCall};
 #[cfg(feature = "saved-sessions")]
-pub(super) use leaving::leave;
-#[cfg(feature = "saved-sessions")]
-pub(super) use returning::{NotReturned, Returned, restore};
+pub(super) use record::{NotRestored, ResumedProgram, leave, restore};
 
 use super::outcome::Failure;
 use crate::questions::{Answer, PendingQuestion, Question, QuestionId};

@@ -1,338 +1,372 @@
-//! The host's part of a snapshot: the waiting calls, and the records for the program's answer.
-//!
-//! All bytes are untrusted.
+//! A suspended program as bytes: the machine, and the host's part of it — the waiting calls, and the records for the program's
+//! answer. All bytes are untrusted when they come back.
 
-use super::Keep;
-use super::board::{Board, Brought, Note};
+use super::board::{BlockedCall, CallQuestion};
+use super::{Resume, SavedCall};
+use crate::begin::{checked, deadline};
 use crate::call_log::CallLog;
+use crate::compile::compiled_again;
+use crate::context::RunContext;
 use crate::outcome::{
-    AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, PageRecord, ResumeFault, ValueSource,
+    AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, EvalOutcome, Failure, PageRecord,
+    ResultOverview, ResumeFault, Suspended,
 };
-use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId, QuestionKind};
+use crate::questions::QuestionKind;
+use crate::request::EvalRequest;
+use crate::session::saved::digest;
+use crate::worker::Worker;
+use ptc_base::codec;
+use ptc_base::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
+use ptc_base::time::{self, Instant};
 use ptc_mcp::json::Value as Json;
-use ptc_vm::graph::{DecodeError, WireReader, WireWriter};
-use ptc_vm::machine::{CallId, HostRequest};
-use ptc_vm::paging::{More, RestMethod, Standing};
+use ptc_vm::builtins::library;
+use ptc_vm::graph::{Bounds, EncodeError, WireReader};
+use ptc_vm::machine::{
+    CallId, CodeDigest, HostRequest, Limits as VmLimits, PendingCall, RestoreError, RestoreSetup,
+    SnapshotSetup,
+};
+use ptc_vm::meter::Reservation;
 use ptc_vm::value::ReplyWatch;
-use serde_json::value::RawValue;
+use ptc_vm::{Error, Machine, Program, Reason};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-const VERSION: u8 = 4;
-/// Most of anything that is counted.
-const MOST: usize = 100_000;
+/// The version of the format.
+const VERSION: u8 = 5;
+/// Bytes of a snapshot at most.
+const MOST_SNAPSHOT_BYTES: usize = 16 << 20;
+/// Most bytes of values that were granted to a program: the context.
+const MOST_GRANTED: u64 = 1 << 30;
+/// Most bytes of program texts that are compiled for one program.
+const MOST_TEXT: usize = 4 << 20;
 
-/// The record of a program that was written.
-pub(super) struct Record {
+/// The host's part of a suspended program. The bytes of its machine follow it.
+#[derive(Serialize, Deserialize)]
+struct HostRecord<'a> {
     /// Time that the program has had.
-    pub(super) used: Duration,
-    /// Number of its last question.
-    pub(super) last_question: u32,
-    /// Answers about sign-ins.
-    pub(super) signed: Vec<Note>,
-    /// The used part of its caps, in the form of `RunContext::taken`.
-    pub(super) taken: [u32; 4],
-    pub(super) records: Vec<CallRecord>,
-    /// For some of the records, by index: the place of the watch among the machine's.
-    pub(super) watches: Vec<(usize, usize)>,
-    pub(super) catalog_ops: Vec<CatalogOp>,
-    pub(super) pending: Vec<(CallId, HostRequest)>,
-    pub(super) brought: BTreeMap<CallId, Brought>,
-}
-
-/// Writes the record of a program whose calls all ask. `None`: one of them cannot leave the process.
-pub(super) fn write(
-    board: &Board,
     used: Duration,
+    /// The used part of its caps, in the form of `RunContext::taken`.
     taken: [u32; 4],
-    records: &[CallRecord],
-    watches: &[(usize, usize)],
-    catalog_ops: &[CatalogOp],
-) -> Option<Vec<u8>> {
-    let mut to = WireWriter::new();
-    to.byte(VERSION);
-    to.unsigned(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX));
-    taken.into_iter().for_each(|count| to.unsigned(u64::from(count)));
-    to.count(records.len());
-    records.iter().for_each(|record| write_call(record, &mut to));
-    to.count(watches.len());
-    for (record, watch) in watches {
-        to.count(*record);
-        to.count(*watch);
-    }
-    to.count(catalog_ops.len());
-    catalog_ops.iter().for_each(|op| write_op(op, &mut to));
-    board.look(|asking, last, signed| {
-        to.unsigned(u64::from(last));
-        to.count(signed.len());
-        signed.iter().for_each(|note| write_note(note, &mut to));
-        to.count(asking.len());
-        for (call, asking) in asking {
-            let Keep::Again { request, progress } = &asking.keep else { return None };
-            to.unsigned(*call);
-            to.bytes(request);
-            to.option(progress.as_deref(), |bytes, to| to.bytes(bytes));
-            to.count(asking.questions.len());
-            asking.questions.iter().for_each(|asked| write_note(&asked.note, &mut to));
-        }
-        Some(())
-    })?;
-    Some(to.into_bytes())
+    records: Vec<LoggedCall>,
+    /// For some of the records, by index: the place of the watch among the machine's.
+    watches: Vec<(usize, usize)>,
+    catalog_ops: Vec<LoggedOp>,
+    /// Number of its last question.
+    last_question: u32,
+    /// Answers about sign-ins.
+    signed: Vec<CallQuestion>,
+    /// The calls that it waits for, with the questions of each.
+    pending: Vec<(CallId, Cow<'a, SavedCall>, Cow<'a, [CallQuestion]>)>,
 }
 
-/// Reads the output of [`write`].
-pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
-    let mut from = WireReader::new(bytes);
-    if unread(from.byte())? != VERSION {
-        return Err(ResumeFault::OtherBuild);
+/// Writes `machine`, whose calls all ask. Otherwise: why it cannot leave this process.
+pub(crate) fn leave(
+    machine: &Machine,
+    request: &EvalRequest,
+    context: &RunContext,
+) -> Result<EvalOutcome, String> {
+    let setup = SnapshotSetup {
+        digest: &code_digest,
+        // Whoever goes on with it has the same request.
+        text_comes_with_request: true,
+        bounds: Bounds { bytes: MOST_SNAPSHOT_BYTES, ..Bounds::default() },
+        host: &[],
+    };
+    if context.board.waiting() != machine.waiting_calls().len() {
+        return Err("a call waits for a slot of its upstream that another one holds".to_owned());
     }
-    let used = Duration::from_nanos(unread(from.unsigned())?);
-    let mut count = || unread(from.unsigned_32());
-    let taken = [count()?, count()?, count()?, count()?];
-    let records = list(&mut from, read_call)?;
-    let watches = list(&mut from, |from| {
-        Ok((unread(from.index(records.len(), "watch"))?, unread(from.index(MOST, "watch"))?))
-    })?;
-    let catalog_ops = list(&mut from, read_op)?;
-    let last_question = unread(from.unsigned_32())?;
-    let is_later = |note: &Note| note.id.is_some_and(|id| id.number() > last_question);
-    let signed = list(&mut from, read_note)?;
-    if signed.iter().any(|note| is_later(note) || note.kind != QuestionKind::SignIn || note.answer.is_none())
-    {
-        return Err(ResumeFault::Invalid("sign-in"));
+    let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
+    let (records, watches) = logged(&context.log, &snapshot.watches);
+    let used = time::now().saturating_duration_since(context.started());
+    let ops = context.catalog_ops.borrow();
+    let written = context.board.look(|asking, last_question, signed| {
+        let pending = asking.iter().map(|(call, asking)| {
+            Some((*call, Cow::Borrowed(asking.saved.as_ref()?), Cow::Borrowed(&*asking.questions)))
+        });
+        let record = HostRecord {
+            used,
+            taken: context.taken().map(Cell::get),
+            records: records.into_iter().map(LoggedCall).collect(),
+            watches,
+            catalog_ops: ops.iter().map(LoggedOp::of).collect(),
+            last_question,
+            signed: signed.to_vec(),
+            pending: pending.collect::<Option<_>>()?,
+        };
+        Some((codec::encode(VERSION, &record, &snapshot.bytes), record.records))
+    });
+    let (bytes, records) = written.ok_or("an upstream holds a connection open with its question")?;
+    if bytes.len() > MOST_SNAPSHOT_BYTES {
+        return Err("the program holds more bytes than a snapshot may".to_owned());
     }
-    let mut brought = BTreeMap::new();
-    let pending = list(&mut from, |from| {
-        let call = unread(from.unsigned())?;
-        let mut request = WireReader::new(unread(from.bytes())?);
-        let asked = HostRequest::read(&mut request).map_err(|_| PENDING)?;
-        unread(request.finish("pending call"))?;
-        let progress = option(from, |from| Ok(unread(from.bytes())?.to_vec()))?;
-        let notes = list(from, read_note)?;
-        if notes.iter().any(is_later) {
-            return Err(PENDING);
-        }
-        if brought.insert(call, Brought { progress, notes }).is_some() {
-            return Err(PENDING);
-        }
-        Ok((call, asked))
-    })?;
-    unread(from.finish("end"))?;
-    Ok(Record { used, last_question, signed, taken, records, watches, catalog_ops, pending, brought })
+    context.leaves();
+    let suspended = Suspended { snapshot: bytes.into(), questions: context.board.open() };
+    let failure = Failure::new(Reason::Cancelled, format!("{} waits for answers", request.id));
+    let prints = machine.printed().iter().map(|print| print.as_str().to_owned()).collect();
+    Ok(EvalOutcome {
+        suspended: Some(Box::new(suspended)),
+        prints,
+        steps: machine.steps_used(),
+        upstream_calls: records.into_iter().map(|LoggedCall(record)| record).collect(),
+        catalog_ops: ops.clone(),
+        ..EvalOutcome::not_run(failure, used)
+    })
+}
+
+/// The digest of a program's code, as snapshots have it.
+fn code_digest(program: &Program) -> Result<CodeDigest, Error> {
+    digest(program).map_err(|unwritten| match unwritten {
+        EncodeError::Refused(error) => error,
+        // Nothing bounds the size of what is digested.
+        EncodeError::TooLarge(_) => Error::memory(u64::MAX),
+    })
 }
 
 /// The part of the calls' log that is written: current records, and which of the machine's watches belong to them.
-pub(super) fn logged(log: &CallLog, watched: &[Rc<ReplyWatch>]) -> (Vec<CallRecord>, Vec<(usize, usize)>) {
+fn logged(log: &CallLog, watched: &[Rc<ReplyWatch>]) -> (Vec<CallRecord>, Vec<(usize, usize)>) {
     let (records, watches) = log.as_settled();
     let place = |watch| watched.iter().position(|known| Rc::ptr_eq(known, watch));
     let watches = watches.iter().filter_map(|(record, watch)| Some((*record, place(watch)?))).collect();
     (records, watches)
 }
 
+/// A resumed program.
+pub(crate) struct ResumedProgram {
+    pub(crate) machine: Machine,
+    pub(crate) context: RunContext,
+    /// The calls that it waits for. They are answered from the start.
+    pub(crate) pending: Vec<PendingCall>,
+    /// The process memory that its granted values use.
+    pub(crate) granted: Option<Rc<MemoryReservation>>,
+}
+
+/// Why it is not resumed.
+pub(crate) struct NotRestored {
+    pub(crate) failure: Failure,
+    pub(crate) fault: Option<ResumeFault>,
+}
+
+impl From<ResumeFault> for NotRestored {
+    fn from(fault: ResumeFault) -> NotRestored {
+        let failure = Failure::new(ptc_vm::Reason::InvalidConfig, fault.to_string());
+        NotRestored { failure, fault: Some(fault) }
+    }
+}
+
+impl From<RestoreError> for NotRestored {
+    fn from(damage: RestoreError) -> NotRestored {
+        match damage {
+            RestoreError::OtherBuild => ResumeFault::OtherBuild.into(),
+            RestoreError::Invalid(part) => ResumeFault::Invalid(part).into(),
+            RestoreError::Refused(error) => error.into(),
+        }
+    }
+}
+
+impl From<Error> for NotRestored {
+    fn from(error: Error) -> NotRestored {
+        NotRestored { failure: Failure::from(&error), fault: None }
+    }
+}
+
+impl From<Failure> for NotRestored {
+    fn from(failure: Failure) -> NotRestored {
+        NotRestored { failure, fault: None }
+    }
+}
+
+/// The program that `resume` has, for a request that was made when it was `now`. Runs on a stack of its own.
+pub(crate) fn restore(
+    worker: &Worker,
+    request: &EvalRequest,
+    resume: &Resume,
+    memory: Option<MemoryBudget>,
+    now: Instant,
+) -> Result<ResumedProgram, NotRestored> {
+    let (record, bytes) = HostRecord::read(&resume.snapshot)?;
+    let HostRecord { used, taken, records, watches, catalog_ops, last_question, signed, pending } = record;
+    let (pending, blocked) = waiting_calls(pending)?;
+    // What it has used up of its time stays used up.
+    let started = now.checked_sub(used).unwrap_or(now);
+    let deadline = deadline(request, started);
+    // Under the limits of a fresh one.
+    checked(worker, request, memory.as_ref(), deadline)?;
+    let mut text_left = MOST_TEXT;
+    let mut compile = |text: &str| {
+        text_left = text_left.checked_sub(text.len()).ok_or_else(|| Error::memory(MOST_TEXT as u64))?;
+        match compiled_again(worker, text, memory.as_ref(), deadline)? {
+            Some(program) => Ok(program),
+            None => Err(Error::verbatim(ptc_vm::Reason::ParseError, "a program of a snapshot is none")),
+        }
+    };
+    let limits = &request.limits;
+    let mut restored = Machine::restore(
+        bytes,
+        RestoreSetup {
+            library: library(),
+            compile: &mut compile,
+            digest: &code_digest,
+            request_program: Some(&request.program),
+            limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
+            granted_bytes: MOST_GRANTED,
+            reservation: memory
+                .clone()
+                .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
+            deadline: Some(deadline),
+            bounds: Bounds::default(),
+        },
+    )?;
+    if let Some(upstreams) = &request.upstreams {
+        restored.machine.set_max_request_bytes(upstreams.max_request_bytes());
+    }
+    let mut waiting = restored.machine.waiting_calls();
+    waiting.sort_unstable();
+    if !pending.iter().map(|call| call.id).eq(waiting) {
+        return Err(ResumeFault::Invalid("pending call").into());
+    }
+    let granted = memory.clone().map(|budget| Rc::new(MemoryReservation::new(budget)));
+    if let Some(granted) = &granted
+        && !granted.resize(restored.granted_bytes)
+    {
+        return Err(granted.refusal().into());
+    }
+    let watched: Option<Vec<_>> = watches
+        .into_iter()
+        .map(|(record, watch)| Some((record, restored.watches.get(watch)?.clone())))
+        .collect();
+    let watched = watched.ok_or(ResumeFault::Invalid("watch"))?;
+    let replies = ReplyMemory::new(limits.memory_bytes, memory);
+    let mut context =
+        RunContext::new(request.id, started, started + limits.timeout, replies, request.asker.clone());
+    context.principal = request.principal.clone();
+    context.run_id = request.run_id.clone();
+    context.audience = request.audience.clone();
+    context.taken().into_iter().zip(taken).for_each(|(cell, count)| cell.set(count));
+    context.log = CallLog::of(records.into_iter().map(|LoggedCall(record)| record).collect(), watched);
+    let catalog_ops = catalog_ops.into_iter().map(LoggedOp::into_op).collect::<Option<Vec<CatalogOp>>>();
+    context.catalog_ops = catalog_ops.ok_or(ResumeFault::Invalid("discovery"))?.into();
+    context.board.put_back(last_question, signed, blocked, &resume.answers);
+    Ok(ResumedProgram { machine: restored.machine, context, pending, granted })
+}
+
 const PENDING: ResumeFault = ResumeFault::Invalid("pending call");
-const RECORD: ResumeFault = ResumeFault::Invalid("call record");
 
-fn unread<T>(read: Result<T, DecodeError>) -> Result<T, ResumeFault> {
-    read.map_err(|unread| match unread {
-        DecodeError::Invalid(part) => ResumeFault::Invalid(part),
-        DecodeError::Refused(_) => ResumeFault::Invalid("record"),
-    })
+impl HostRecord<'_> {
+    /// Reads the record of a snapshot, and returns the bytes of the machine behind it.
+    fn read(snapshot: &[u8]) -> Result<(HostRecord<'_>, &[u8]), ResumeFault> {
+        if snapshot.first().is_some_and(|version| *version != VERSION) {
+            return Err(ResumeFault::OtherBuild);
+        }
+        let (record, machine) =
+            codec::decode::<HostRecord<'_>>(VERSION, snapshot).ok_or(ResumeFault::Invalid("record"))?;
+        let is_later = |asked: &CallQuestion| asked.id.is_some_and(|id| id.number() > record.last_question);
+        let is_sign_in = |asked: &CallQuestion| asked.kind == QuestionKind::SignIn && asked.answer.is_some();
+        if record.signed.iter().any(|asked| is_later(asked) || !is_sign_in(asked)) {
+            return Err(ResumeFault::Invalid("sign-in"));
+        }
+        if record.watches.iter().any(|(call, _)| *call >= record.records.len()) {
+            return Err(ResumeFault::Invalid("watch"));
+        }
+        if record.pending.iter().any(|(_, _, questions)| questions.iter().any(is_later)) {
+            return Err(PENDING);
+        }
+        Ok((record, machine))
+    }
 }
 
-fn list<T>(
-    from: &mut WireReader<'_>,
-    mut one: impl FnMut(&mut WireReader<'_>) -> Result<T, ResumeFault>,
-) -> Result<Vec<T>, ResumeFault> {
-    // Each of them takes a byte at least.
-    let count = unread(from.count())?;
-    (0..count).map(|_| one(from)).collect()
+/// The calls that a program waits for, each with its request and for the board.
+fn waiting_calls(
+    pending: Vec<(CallId, Cow<'_, SavedCall>, Cow<'_, [CallQuestion]>)>,
+) -> Result<(Vec<PendingCall>, BTreeMap<CallId, BlockedCall>), ResumeFault> {
+    let (mut calls, mut blocked) = (Vec::with_capacity(pending.len()), BTreeMap::new());
+    for (id, saved, questions) in pending {
+        let mut from = WireReader::new(&saved.request);
+        let request = HostRequest::read(&mut from).map_err(|_| PENDING)?;
+        from.finish("pending call").map_err(|_| PENDING)?;
+        calls.push(PendingCall { id, request });
+        let saved = Some(SavedCall { request: Vec::new(), ..saved.into_owned() });
+        let call = BlockedCall { questions: questions.into_owned(), saved, tell: None };
+        if blocked.insert(id, call).is_some() {
+            return Err(PENDING);
+        }
+    }
+    Ok((calls, blocked))
 }
 
-fn option<T>(
-    from: &mut WireReader<'_>,
-    one: impl FnOnce(&mut WireReader<'_>) -> Result<T, ResumeFault>,
-) -> Result<Option<T>, ResumeFault> {
-    if unread(from.flag())? { one(from).map(Some) } else { Ok(None) }
-}
+/// A call record as it is written.
+#[derive(Serialize, Deserialize)]
+struct LoggedCall(#[serde(with = "CallForm")] CallRecord);
 
-fn text(from: &mut WireReader<'_>) -> Result<String, ResumeFault> {
-    unread(from.text()).map(str::to_owned)
-}
-
-fn write_text(text: Option<&str>, to: &mut WireWriter) {
-    to.option(text, |text, to| to.text(text));
-}
-
-/// One of `all`, by its place among them.
-fn choice<T: Copy>(from: &mut WireReader<'_>, all: &[T]) -> Result<T, ResumeFault> {
-    all.get(usize::from(unread(from.byte())?)).copied().ok_or(RECORD)
-}
-
-fn place<T: PartialEq>(one: &T, all: &[T]) -> u8 {
-    all.iter().position(|other| other == one).and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX)
-}
-
-const SOURCES: [ValueSource; 4] =
-    [ValueSource::FirstBlock, ValueSource::FirstText, ValueSource::Structured, ValueSource::Nothing];
-
-fn write_call(record: &CallRecord, to: &mut WireWriter) {
-    to.text(&record.server);
-    to.text(&record.tool);
-    write_text(record.args.as_deref(), to);
-    to.byte(u8::from(record.status == CallStatus::Ok));
-    to.unsigned(record.offset_ms);
-    to.unsigned(record.duration_ms);
-    write_text(record.reason.as_deref(), to);
-    to.option(record.sent, |sent, to| to.byte(u8::from(sent)));
-    write_text(record.error.as_deref(), to);
-    to.option(record.result_bytes, |bytes, to| to.unsigned(bytes));
-    to.byte(u8::from(record.oversize));
-    to.option(record.auth.as_ref(), |auth, to| {
-        to.text(&auth.scheme);
-        to.text(&auth.binding);
-    });
-    to.option(record.http_status, |status, to| to.unsigned(u64::from(status)));
-    to.byte(u8::from(record.looked_at));
-    to.option(record.blocks, |blocks, to| {
-        to.count(blocks.count);
-        to.byte(place(&blocks.value, &SOURCES));
-    });
-    write_text(record.argument_note.as_deref(), to);
-    write_text(record.answer_note.as_deref(), to);
-    to.option(record.page.as_deref(), write_page);
-}
-
-const MORE: [More; 3] = [More::No, More::Yes, More::Perhaps];
-
-fn write_page(page: &PageRecord, to: &mut WireWriter) {
-    to.unsigned(page.group);
-    to.unsigned(page.whole);
-    to.byte(u8::from(page.by_pages));
-    to.option(page.standing.as_ref(), |standing, to| {
-        to.option(standing.items, |items, to| to.unsigned(items));
-        to.option(standing.total, |total, to| to.unsigned(total));
-        to.byte(place(&standing.more, &MORE));
-        to.text(&standing.sign);
-        let (way, limit) = match &standing.way {
-            RestMethod::Pages => (0, None),
-            RestMethod::Limit(name) => (1, Some(&**name)),
-            RestMethod::Unknown => (2, None),
-        };
-        to.byte(way);
-        write_text(limit, to);
-        to.option(standing.clamped, |(asked, most), to| {
-            to.unsigned(asked);
-            to.unsigned(most);
-        });
-    });
-}
-
-fn read_page(from: &mut WireReader<'_>) -> Result<PageRecord, ResumeFault> {
-    let number = |from: &mut WireReader<'_>| unread(from.unsigned());
-    Ok(PageRecord {
-        group: number(from)?,
-        whole: number(from)?,
-        by_pages: unread(from.flag())?,
-        standing: option(from, |from| {
-            Ok(Standing {
-                items: option(from, number)?,
-                total: option(from, number)?,
-                more: choice(from, &MORE)?,
-                sign: text(from)?.into(),
-                way: match (unread(from.byte())?, option(from, text)?) {
-                    (0, None) => RestMethod::Pages,
-                    (1, Some(name)) => RestMethod::Limit(name.into()),
-                    (2, None) => RestMethod::Unknown,
-                    _ => return Err(RECORD),
-                },
-                clamped: option(from, |from| Ok((number(from)?, number(from)?)))?,
-            })
-        })?,
-    })
-}
-
-/// Overviews and samples stay behind: they are for immediate reports.
-fn read_call(from: &mut WireReader<'_>) -> Result<CallRecord, ResumeFault> {
-    Ok(CallRecord {
-        server: text(from)?,
-        tool: text(from)?,
-        args: option(from, text)?.map(Into::into),
-        status: if unread(from.flag())? { CallStatus::Ok } else { CallStatus::Error },
-        offset_ms: unread(from.unsigned())?,
-        duration_ms: unread(from.unsigned())?,
-        reason: option(from, text)?,
-        sent: option(from, |from| unread(from.flag()))?,
-        error: option(from, text)?,
-        result_bytes: option(from, |from| unread(from.unsigned()))?,
-        oversize: unread(from.flag())?,
-        auth: option(from, |from| Ok(CallAuth { scheme: text(from)?, binding: text(from)? }))?,
-        http_status: option(from, |from| u16::try_from(unread(from.unsigned())?).map_err(|_| RECORD))?,
-        overview: None,
-        looked_at: unread(from.flag())?,
-        blocks: option(from, |from| {
-            Ok(AnswerBlocks { count: unread(from.unsigned_32())? as usize, value: choice(from, &SOURCES)? })
-        })?,
-        argument_note: option(from, text)?.map(Into::into),
-        answer_note: option(from, text)?.map(Into::into),
-        page: option(from, |from| read_page(from).map(Box::new))?,
-        sample: None,
-        beginning: None,
-        seen_shape: None,
-    })
+/// The form of a call record. Overviews and samples stay behind: they are for immediate reports.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CallRecord")]
+struct CallForm {
+    server: String,
+    tool: String,
+    args: Option<Box<str>>,
+    status: CallStatus,
+    offset_ms: u64,
+    duration_ms: u64,
+    reason: Option<String>,
+    sent: Option<bool>,
+    error: Option<String>,
+    result_bytes: Option<u64>,
+    oversize: bool,
+    auth: Option<CallAuth>,
+    http_status: Option<u16>,
+    #[serde(skip)]
+    overview: Option<ResultOverview>,
+    looked_at: bool,
+    blocks: Option<AnswerBlocks>,
+    argument_note: Option<Box<str>>,
+    answer_note: Option<Box<str>>,
+    #[serde(skip)]
+    sample: Option<Box<[u8]>>,
+    #[serde(skip)]
+    beginning: Option<Box<str>>,
+    #[serde(skip)]
+    seen_shape: Option<String>,
+    page: Option<Box<PageRecord>>,
 }
 
 const OPERATIONS: [&str; 5] = ["servers", "apropos", "dir", "doc", "meta"];
 
-fn write_op(op: &CatalogOp, to: &mut WireWriter) {
-    to.byte(place(&op.operation, &OPERATIONS));
-    to.text(&op.args.to_string());
-    // The words of faults are the host's own; what is shown is that there was one.
-    to.byte(u8::from(op.reason.is_some()));
-    write_text(op.note.as_deref(), to);
-    to.unsigned(u64::try_from(op.duration.as_nanos()).unwrap_or(u64::MAX));
+/// A discovery operation as it is written.
+#[derive(Serialize, Deserialize)]
+struct LoggedOp {
+    /// The place of its name in [`OPERATIONS`].
+    operation: usize,
+    args: String,
+    /// The words of faults are the host's own; what is shown is that there was one.
+    is_fault: bool,
+    note: Option<String>,
+    duration: Duration,
 }
 
-#[expect(clippy::disallowed_methods, reason = "entry point: read_op()")]
-fn read_op(from: &mut WireReader<'_>) -> Result<CatalogOp, ResumeFault> {
-    Ok(CatalogOp {
-        operation: choice(from, &OPERATIONS)?,
-        args: serde_json::from_str::<Json>(&text(from)?).map_err(|_| ResumeFault::Invalid("discovery"))?,
-        reason: unread(from.flag())?.then_some("upstream_unavailable"),
-        note: option(from, text)?,
-        duration: Duration::from_nanos(unread(from.unsigned())?),
-    })
-}
+impl LoggedOp {
+    fn of(op: &CatalogOp) -> LoggedOp {
+        LoggedOp {
+            operation: OPERATIONS.iter().position(|name| *name == op.operation).unwrap_or(usize::MAX),
+            args: op.args.to_string(),
+            is_fault: op.reason.is_some(),
+            note: op.note.clone(),
+            duration: op.duration,
+        }
+    }
 
-fn write_note(note: &Note, to: &mut WireWriter) {
-    to.byte(place(&note.kind, &QuestionKind::ALL));
-    to.raw(&note.binding);
-    to.unsigned(note.id.map_or(0, |id| u64::from(id.number())));
-    to.option(note.answer.as_ref(), |answer, to| {
-        to.byte(place(&answer.action, &Action::ALL));
-        write_text(answer.content.as_deref().map(RawValue::get), to);
-        to.byte(place(&answer.by.channel, &Channel::ALL));
-        write_text(answer.by.name.as_deref(), to);
-        to.unsigned(answer.at_ms);
-    });
-}
-
-fn read_note(from: &mut WireReader<'_>) -> Result<Note, ResumeFault> {
-    let kind = choice(from, &QuestionKind::ALL)?;
-    let mut binding = [0; 32];
-    binding.copy_from_slice(unread(from.raw(32))?);
-    let id = unread(from.unsigned_32())?;
-    let answer = option(from, |from| {
-        Ok(Answer {
-            action: choice(from, &Action::ALL)?,
-            content: option(from, |from| RawValue::from_string(text(from)?).map_err(|_| PENDING))?,
-            by: AnsweredBy {
-                channel: choice(from, &Channel::ALL)?,
-                name: option(from, text)?.map(Arc::from),
-            },
-            at_ms: unread(from.unsigned())?,
+    /// The operation; `None` if it is none of ours.
+    #[expect(clippy::disallowed_methods, reason = "entry point: LoggedOp.into_op")]
+    fn into_op(self) -> Option<CatalogOp> {
+        Some(CatalogOp {
+            operation: OPERATIONS.get(self.operation).copied()?,
+            args: serde_json::from_str::<Json>(&self.args).ok()?,
+            reason: self.is_fault.then_some("upstream_unavailable"),
+            note: self.note,
+            duration: self.duration,
         })
-    })?;
-    Ok(Note { kind, binding, id: (id > 0).then(|| QuestionId::new(id)), answer, is_news: false })
+    }
 }

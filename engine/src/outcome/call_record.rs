@@ -1,11 +1,11 @@
 //! Records of a program's tool calls.
 
 use ptc_schema::answer_shape::answer_shape;
-use ptc_vm::paging::Standing;
-use serde::Serialize;
+use ptc_vm::paging::{More, RestMethod, Standing};
+use serde::{Deserialize, Serialize};
 
 /// Whether an upstream call worked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallStatus {
     /// The tool answered.
@@ -82,7 +82,7 @@ pub struct CallRecord {
 }
 
 /// The position of an answer in a paged listing, for the notes of a reply (decision 184).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRecord {
     /// A hash of the arguments without those that choose a page: pages of one listing belong to one group.
     pub group: u64,
@@ -91,7 +91,56 @@ pub struct PageRecord {
     /// Whether `tool/pages` asked for it, which follows pages by itself.
     pub by_pages: bool,
     /// How much of all it is, once its value has been read.
+    #[serde(with = "standing")]
     pub standing: Option<Standing>,
+}
+
+/// How a standing is written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Standing")]
+struct StandingForm {
+    items: Option<u64>,
+    total: Option<u64>,
+    #[serde(with = "MoreForm")]
+    more: More,
+    sign: Box<str>,
+    #[serde(with = "WayForm")]
+    way: RestMethod,
+    clamped: Option<(u64, u64)>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "More")]
+enum MoreForm {
+    No,
+    Yes,
+    Perhaps,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "RestMethod")]
+enum WayForm {
+    Pages,
+    Limit(Box<str>),
+    Unknown,
+}
+
+/// A standing, if there is one.
+mod standing {
+    use super::StandingForm;
+    use ptc_vm::paging::Standing;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Written(#[serde(with = "StandingForm")] Standing);
+
+    pub(super) fn serialize<S: Serializer>(standing: &Option<Standing>, to: S) -> Result<S::Ok, S::Error> {
+        standing.clone().map(Written).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Standing>, D::Error> {
+        Ok(Option::<Written>::deserialize(from)?.map(|Written(standing)| standing))
+    }
 }
 
 impl CallRecord {
@@ -106,7 +155,7 @@ impl CallRecord {
 }
 
 /// The blocks of an answer of which `:value` is only a part (ruling 51).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerBlocks {
     /// How many there are.
     pub count: usize,
@@ -115,7 +164,7 @@ pub struct AnswerBlocks {
 }
 
 /// The source of the `:value` of an answer of several blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ValueSource {
     /// The first block.
     FirstBlock,
@@ -128,7 +177,7 @@ pub enum ValueSource {
 }
 
 /// Names of the credential used for a call, never its value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallAuth {
     /// The emitter's scheme.
     pub scheme: String,

@@ -131,7 +131,7 @@ impl Question {
     /// If there is none.
     pub(crate) fn together(questions: &[&Question]) -> Question {
         let first = questions.first().copied().expect("there are several");
-        if first.kind != QuestionKind::Approval {
+        if questions.len() == 1 || first.kind != QuestionKind::Approval {
             return first.clone();
         }
         let calls: Vec<AskedCall> = questions.iter().flat_map(|question| question.calls.clone()).collect();

@@ -14,7 +14,7 @@ use ptc_engine::questions::{
     Action, Answer, AnsweredBy, ArgumentsDigest, Form, Level, Mode, PendingQuestion, Question, QuestionId,
     QuestionKind, Unanswered,
 };
-use ptc_engine::{Asker, Desk, Keep, Verdict};
+use ptc_engine::{Asker, Desk, SavedCall, Verdict};
 use ptc_mcp::json::Value;
 use ptc_secret::credentials::Redactor;
 use ptc_state::time_of_day_by;
@@ -97,7 +97,7 @@ pub(super) async fn ask_at(
     request: &UpstreamCall,
     question: Question,
 ) -> Result<Option<Answer>, Unanswered> {
-    let answered = desk.ask(vec![question], Keep::upstream(request, None)).await.pop();
+    let answered = desk.ask(vec![question], Some(SavedCall::upstream(request, None))).await.pop();
     answered.unwrap_or(Err(Unanswered::Unanswerable)).map(Some)
 }
 

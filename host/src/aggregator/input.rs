@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use ptc_base::time;
 use ptc_base::visible::visible;
 use ptc_engine::questions::{Action, Answer, Form, Level, Mode, Question, QuestionKind, Unanswered};
-use ptc_engine::{Desk, Keep, RunContext};
+use ptc_engine::{Desk, RunContext, SavedCall};
 use ptc_mcp::json::from_str;
 use ptc_mcp::text::clip;
 use ptc_secret::digest::sha256_of_parts;
@@ -123,7 +123,7 @@ impl Exchange<'_> {
             biased;
             // The upstream does not want to know any more.
             () = answer.closed() => return,
-            mut answered = self.desk.ask(vec![question.clone()], Keep::Pinned) => answered.pop(),
+            mut answered = self.desk.ask(vec![question.clone()], None) => answered.pop(),
         };
         let _ = answer.send(self.result(&question, answered.and_then(Result::ok).as_ref()));
     }
@@ -298,8 +298,8 @@ impl Exchange<'_> {
         questions: &[Question],
         progress: &InputProgress,
     ) -> Result<Vec<Answer>, CallFault> {
-        let keep = Keep::upstream(self.request, Some(progress.to_bytes()));
-        let answered = self.desk.ask(questions.to_vec(), keep).await;
+        let saved = SavedCall::upstream(self.request, Some(progress.to_bytes()));
+        let answered = self.desk.ask(questions.to_vec(), Some(saved)).await;
         answered.into_iter().map(|answered| answered.map_err(CallFault::unanswered)).collect()
     }
 

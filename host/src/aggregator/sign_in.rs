@@ -7,7 +7,7 @@ use super::runtime::Aggregator;
 use super::usage::{cap_exhausted, give_back, give_back_discovery, take_call, take_discovery};
 use ptc_base::visible::visible_line;
 use ptc_engine::questions::{Action, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
-use ptc_engine::{Desk, Keep, RunContext};
+use ptc_engine::{Desk, RunContext, SavedCall};
 use ptc_secret::digest::sha256_of_parts;
 use ptc_upstreams::sign_in::Site;
 use ptc_upstreams::upstream::{CallFault, FaultReason, Visits};
@@ -26,10 +26,10 @@ pub(super) enum RepeatableRequest<'a> {
 }
 
 impl RepeatableRequest<'_> {
-    fn keep(self) -> Keep {
+    fn saved(self) -> SavedCall {
         match self {
-            RepeatableRequest::Tool(call) => Keep::upstream(call, None),
-            RepeatableRequest::Feature(request) => Keep::feature(request),
+            RepeatableRequest::Tool(call) => SavedCall::upstream(call, None),
+            RepeatableRequest::Feature(request) => SavedCall::feature(request),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'a> SignIns<'a> {
         if is_done().await {
             return Ok(());
         }
-        let answered = self.desk.ask(vec![question], self.wanted.keep()).await.pop();
+        let answered = self.desk.ask(vec![question], Some(self.wanted.saved())).await.pop();
         match answered.and_then(Result::ok).map(|answer| answer.action) {
             Some(Action::Accept) if is_done().await => Ok(()),
             Some(Action::Accept) | None => Err(None),

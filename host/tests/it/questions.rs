@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_host::engine::{
     Asker, CallRecord, CallStatus, Desk, Engine, EngineOptions, EvalOutcome, EvalRequest, Failure, Gate,
-    HostCalls, Keep, Limits, Resume, ResumeFault, RunContext, RunPermit, Suspended, Verdict,
+    HostCalls, Limits, Resume, ResumeFault, RunContext, RunPermit, SavedCall, Suspended, Verdict,
 };
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, ArgumentsDigest, AskedCall, Channel, Form, Level, Mode, PendingQuestion,
@@ -74,8 +74,8 @@ impl HostCalls for Asking {
         async move {
             let progress = desk.progress().map_or(0, |progress| progress[0]);
             let keep = match tool.as_str() {
-                "ask_pinned" => Keep::Pinned,
-                _ => Keep::Again { request: written.into_bytes(), progress: Some(vec![progress + 1]) },
+                "ask_pinned" => None,
+                _ => Some(SavedCall { request: written.into_bytes(), progress: Some(vec![progress + 1]) }),
             };
             if tool == "signed_in" {
                 desk.tell_sign_ins(|| Some(question(&tool, &arguments)));

@@ -7,7 +7,7 @@ use ptc_host::questions::{PendingQuestion, Question};
 use ptc_host::state::is_id;
 use serde::{Deserialize, Serialize};
 
-use crate::codec;
+use ptc_host::codec;
 
 /// The version of the sealed format.
 const VERSION: u8 = 2;

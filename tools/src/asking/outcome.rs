@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ptc_host::codec;
 use ptc_host::state::{Commit, End, Key, Kind, StateError, Write};
 use ptc_host::time::timeout;
 use tracing::debug;
 
 use super::{Asks, Caller};
-use ptc_protocol::codec;
 use ptc_protocol::request_state::Jti;
 use ptc_protocol::tool::{Instead, ToolReply};
 use ptc_runs::KeptReply;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Desk, Engine, EngineOptions, HostCalls, Keep, Limits, RunContext};
+use ptc_host::engine::{Desk, Engine, EngineOptions, HostCalls, Limits, RunContext, SavedCall};
 use ptc_host::questions::{Form, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_host::state::{MemoryState, Secret, StateStore, StoreLimits};
 use ptc_mcp::Era;
@@ -70,8 +70,8 @@ impl HostCalls for Upstreams {
         async move {
             let keep = match tool.as_str() {
                 "sent" => return CallReply::success(Payload::Json(sent.to_string().into_bytes().into())),
-                "pinned" => Keep::Pinned,
-                _ => Keep::Again { request: written.into_bytes(), progress: None },
+                "pinned" => None,
+                _ => Some(SavedCall { request: written.into_bytes(), progress: None }),
             };
             let text = match desk.ask(vec![question], keep).await.pop().unwrap() {
                 Ok(answer) => match answer.content {

@@ -25,6 +25,7 @@ mod handle;
 mod limits;
 #[cfg(feature = "measuring")]
 pub mod measuring;
+mod observed_calls;
 mod outcome;
 mod pool;
 pub mod questions;
@@ -49,6 +50,7 @@ pub use context::RunContext;
 pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};
 pub use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
+pub use observed_calls::{CallObserver, ObservedCalls};
 pub use outcome::{
     AnswerBlocks, Attachments, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded,
     FailedDefinition, Failure, FinalValue, HistoryNotice, PageRecord, ResultOverview, ResumeFault,

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ptc_host::engine::EvalRequest;
+use ptc_host::engine::{EvalRequest, ObservedCalls};
 use ptc_host::state::StateError;
 use ptc_host::time::{self, Instant, sleep_until};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::held::Held;
-use super::lawful::{CallCount, Lawful};
-use super::lease::Lease;
+use super::lease::{Lease, LeaseGuard};
 use super::look::Seen;
 use super::prints::PrintLog;
 use super::record::{RunRecord, Status};
@@ -28,9 +27,8 @@ pub struct LongCall {
     pub(super) began_ms: i64,
     /// How long its client waits; `None` means until its program ends.
     wait: Option<Duration>,
-    pub(super) calls: CallCount,
+    pub(super) guard: Arc<LeaseGuard>,
     pub(super) prints: mpsc::UnboundedReceiver<String>,
-    pub(super) acknowledged: Option<watch::Sender<Option<Instant>>>,
     pub(super) seed: RunSeed,
     pub(super) pinned: PinnedQuestions,
     /// True if its client gets a task instead of a run id.
@@ -94,19 +92,15 @@ impl Runs {
         wait: Option<Duration>,
         request: &mut EvalRequest,
     ) -> LongCall {
-        let calls = CallCount::default();
+        let guard = Arc::new(LeaseGuard::new(request.progress.clone()));
         let (sink, prints) = mpsc::unbounded_channel();
         request.print_sink = Some(sink);
         request.run_id = Some(seed.id.clone());
-        // Without upstreams nothing depends on the lease.
-        let acknowledged = request.upstreams.take().map(|upstreams| {
-            let (acknowledged, lawful) = watch::channel(None);
-            let (calls, progress) = (calls.clone(), request.progress.clone());
-            request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, calls, progress }));
-            acknowledged
-        });
+        if let Some(upstreams) = request.upstreams.take() {
+            request.upstreams = Some(Arc::new(ObservedCalls::new(upstreams, guard.clone())));
+        }
         let (began, began_ms) = (time::now(), timestamp::shared_now_ms());
-        LongCall { began, began_ms, wait, calls, prints, acknowledged, seed, pinned, is_task: false }
+        LongCall { began, began_ms, wait, guard, prints, seed, pinned, is_task: false }
     }
 
     /// Runs `work` until it ends, waits for people, or the client's wait ends; then a task of its own continues it.
@@ -121,8 +115,7 @@ impl Runs {
         mut work: BoxFuture<'static, Ran>,
         permit: Permit,
     ) -> Result<Seen, NotKept> {
-        let LongCall { began, began_ms, wait, calls, mut prints, acknowledged, seed, mut pinned, is_task } =
-            call;
+        let LongCall { began, began_ms, wait, guard, mut prints, seed, mut pinned, is_task } = call;
         let redactor = self.redactor.for_principal(Some(principal.name()));
         let mut log = PrintLog::default();
         let questions = loop {
@@ -136,7 +129,7 @@ impl Runs {
                         }
                         drop((work, permit));
                         let begun = RunRecord::begun(&principal, tool, began_ms, log);
-                        let record = RunRecord { calls: calls.made(), ..begun };
+                        let record = RunRecord { calls: guard.calls(), ..begun };
                         self.keep_program(&principal, &seed.id, record, *suspended, call).await.map(Seen::Waiting)
                     }
                 },
@@ -146,11 +139,11 @@ impl Runs {
             }
         };
         let key = key(&principal, &seed.id).map_err(|_| NotKept::Unavailable)?;
-        let held = Held::new(key, began, calls, RunRecord::begun(&principal, tool, began_ms, log));
+        let held = Held::new(key, began, guard, RunRecord::begun(&principal, tool, began_ms, log));
         if is_task {
             held.promise(self.promised_ms(began_ms));
         }
-        let why = match self.keep(held, &principal, questions, acknowledged.unwrap_or_default()).await {
+        let why = match self.keep(held, &principal, questions).await {
             Ok((held, lease)) => {
                 seed.tell();
                 let permit = PermitSlot::of(permit);
@@ -194,7 +187,6 @@ impl Runs {
         held: Held,
         principal: &Principal,
         questions: Option<Pinned>,
-        acknowledged: watch::Sender<Option<Instant>>,
     ) -> Result<(Arc<Held>, Lease), NotKept> {
         self.has_room_in_store(principal, held.key.owner()).await?;
         let waits = questions.is_some();
@@ -207,7 +199,7 @@ impl Runs {
         let (store, replica) = (self.store.clone(), self.replica.clone());
         let record = held.record();
         let life = self.longest_life();
-        let made = Lease::take(store, replica, held.key.clone(), 0, &record, life, acknowledged);
+        let made = Lease::take(store, replica, held.key.clone(), 0, &record, life, held.guard.clone());
         let lease = made.await.map_err(|error| NotKept::of(&error))?;
         match waits {
             true => self.tells_waiting(&held.key, &record),

@@ -9,7 +9,7 @@ use ptc_host::time::{self, Instant, timeout_at};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::answering::{Sent, take_answers};
-use super::lawful::CallCount;
+use super::lease::LeaseGuard;
 use super::look::{Seen, WaitingRun};
 use super::record::{RunRecord, Status, Wait};
 use super::seed::Pinned;
@@ -35,7 +35,7 @@ pub struct Progress {
 pub(super) struct Held {
     pub(super) key: Key,
     began: Instant,
-    pub(super) calls: CallCount,
+    pub(super) guard: Arc<LeaseGuard>,
     live: watch::Sender<Live>,
     /// The end that somebody orders: cancelled, or interrupted as the process shuts down.
     pub(super) orders: watch::Sender<Option<Status>>,
@@ -85,13 +85,13 @@ impl Live {
 
 impl Held {
     /// The run of this record.
-    pub(super) fn new(key: Key, began: Instant, calls: CallCount, record: RunRecord) -> Held {
+    pub(super) fn new(key: Key, began: Instant, guard: Arc<LeaseGuard>, record: RunRecord) -> Held {
         let (answered, answers) = (None, Vec::new());
         let live = Live { record, answered, answers, told: 0, reply: None, has_left: false };
         Held {
             key,
             began,
-            calls,
+            guard,
             live: watch::Sender::new(live),
             orders: watch::Sender::new(None),
             wake: Notify::new(),
@@ -110,7 +110,7 @@ impl Held {
 
     /// Its current record.
     pub(super) fn record(&self) -> RunRecord {
-        RunRecord { calls: self.calls.made(), ..self.live.borrow().record.clone() }
+        RunRecord { calls: self.guard.calls(), ..self.live.borrow().record.clone() }
     }
 
     /// The tool that was called.
@@ -141,7 +141,7 @@ impl Held {
             live.told = live.record.prints.count();
             new
         });
-        let (elapsed, calls) = (time::since(self.began), self.calls.made());
+        let (elapsed, calls) = (time::since(self.began), self.guard.calls());
         Progress { run_id: self.key.id().clone(), elapsed, calls, prints, omitted }
     }
 

@@ -1,14 +1,19 @@
-//! The lease on a run: the right to write its record.
+//! The lease on a run: the right to write its record. Upstream calls of the run are gated on it, so that no call is made after
+//! another replica may have recorded its end (state.md 6).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use ptc_host::engine::{CallObserver, CallsSoFar, RunContext};
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, StateStore, Write};
+use ptc_vm::machine::HostRequest;
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::lawful::is_overdue;
 use super::record::RunRecord;
 use ptc_host::digest::short_hash;
 use ptc_host::time::{self, Instant};
@@ -17,6 +22,9 @@ use ptc_host::time::{self, Instant};
 const LEASE: Duration = Duration::from_secs(30);
 /// How often a lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(10);
+
+/// How long a holder may continue without an acknowledgement of its store, by its own clock: less than the lease lasts.
+const UNHEARD: Duration = Duration::from_secs(25);
 
 /// This process does not hold the lease any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +38,7 @@ pub(super) struct Lease {
     fence: u64,
     /// How long the store keeps the record after a write.
     life: Duration,
-    acknowledged: watch::Sender<Option<Instant>>,
+    guard: Arc<LeaseGuard>,
     /// The record at the last write.
     written: RunRecord,
 }
@@ -48,7 +56,7 @@ impl Lease {
         version: u64,
         record: &RunRecord,
         life: Duration,
-        acknowledged: watch::Sender<Option<Instant>>,
+        guard: Arc<LeaseGuard>,
     ) -> Result<Lease, StateError> {
         let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: version == 0 };
         let asked = time::now();
@@ -62,9 +70,9 @@ impl Lease {
             return Err(StateError::Conflict);
         }
         let fence = taken.fence;
-        let mut lease = Lease { store, key, version, fence, life, acknowledged, written: record.clone() };
+        let mut lease = Lease { store, key, version, fence, life, guard, written: record.clone() };
         lease.write(record, true, lease.life, End::Never).await?;
-        lease.acknowledged.send_replace(Some(asked));
+        lease.guard.acknowledge(asked);
         Ok(lease)
     }
 
@@ -90,14 +98,10 @@ impl Lease {
     /// # Errors
     /// Another replica has the lease, or the store has not acknowledged it for too long.
     pub(super) async fn beat(&mut self, record: impl FnOnce() -> RunRecord) -> Result<(), Lost> {
-        let heard = *self.acknowledged.borrow();
-        let is_due = heard.is_none_or(|at| time::since(at) >= RENEWAL);
         let asked = time::now();
-        if is_due {
+        if self.guard.is_older_than(RENEWAL) != Some(false) {
             match self.store.renew(&self.key, self.fence, LEASE).await {
-                Ok(()) => {
-                    self.acknowledged.send_replace(Some(asked));
-                }
+                Ok(()) => self.guard.acknowledge(asked),
                 Err(error) => return self.judged(&error),
             }
         }
@@ -116,8 +120,11 @@ impl Lease {
     fn judged(&self, error: &StateError) -> Result<(), Lost> {
         match error {
             StateError::Unavailable(_) | StateError::Full => {
-                let acknowledged = *self.acknowledged.borrow();
-                if is_overdue(acknowledged) { Err(self.lost(error)) } else { Ok(()) }
+                if self.guard.is_overdue() {
+                    Err(self.lost(error))
+                } else {
+                    Ok(())
+                }
             }
             _ => Err(self.lost(error)),
         }
@@ -148,5 +155,74 @@ impl Lease {
     /// An error of the store.
     pub(super) async fn leave(&mut self, record: &RunRecord, life: Duration) -> Result<(), StateError> {
         self.write(record, false, life, End::After(life)).await
+    }
+}
+
+/// Counts the upstream calls of a program that may become a run, and holds them back while its lease may have expired.
+pub(super) struct LeaseGuard {
+    /// When the store last acknowledged the lease; `None` as long as there is none, and none is needed.
+    acknowledged: watch::Sender<Option<Instant>>,
+    /// How many calls were made: the program itself reports calls only at its next turn.
+    calls: AtomicU32,
+    /// Reports progress to the client, if it asked for it.
+    progress: Option<watch::Sender<CallsSoFar>>,
+}
+
+impl LeaseGuard {
+    pub(super) fn new(progress: Option<watch::Sender<CallsSoFar>>) -> LeaseGuard {
+        LeaseGuard { acknowledged: watch::Sender::new(None), calls: AtomicU32::new(0), progress }
+    }
+
+    /// How many calls were made.
+    pub(super) fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Raises the count of calls to at least `made`.
+    pub(super) fn note(&self, made: u32) {
+        self.calls.fetch_max(made, Ordering::Relaxed);
+    }
+
+    /// Notes that the store acknowledged the lease then.
+    pub(super) fn acknowledge(&self, at: Instant) {
+        self.acknowledged.send_replace(Some(at));
+    }
+
+    /// Whether the last acknowledgement is older than that; `None` before there is one.
+    fn is_older_than(&self, age: Duration) -> Option<bool> {
+        self.acknowledged.borrow().map(|at| time::since(at) >= age)
+    }
+
+    /// True if the lease may have expired.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.is_older_than(UNHEARD) == Some(true)
+    }
+}
+
+impl CallObserver for LeaseGuard {
+    type Call = ();
+
+    /// A process that was paused, or cannot reach its store, renews the lease first. If it has lost the lease, the program is
+    /// dropped.
+    fn gate(&self) -> Option<LocalBoxFuture<'static, ()>> {
+        let mut acknowledged = self.is_overdue().then(|| self.acknowledged.subscribe())?;
+        let is_fresh = |at: &Option<Instant>| at.is_some_and(|at| time::since(at) < UNHEARD);
+        // The sender is the guard itself.
+        Some(async move { drop(acknowledged.wait_for(is_fresh).await) }.boxed_local())
+    }
+
+    fn before(&self, _: &HostRequest) -> Option<()> {
+        None
+    }
+
+    fn sent(&self, run: &RunContext, is_answered: bool) {
+        let made = run.calls.get();
+        self.note(made);
+        let Some(progress) = self.progress.as_ref().filter(|_| !is_answered) else { return };
+        progress.send_if_modified(|so_far| {
+            let is_news = made > so_far.made;
+            so_far.made = so_far.made.max(made);
+            is_news
+        });
     }
 }

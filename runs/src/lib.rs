@@ -19,7 +19,6 @@ mod attend;
 mod drive;
 mod held;
 mod id;
-mod lawful;
 mod lease;
 mod listing;
 mod look;

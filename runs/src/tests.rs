@@ -73,7 +73,7 @@ async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, R
     let mut request = EvalRequest::new("1");
     let call = runs.lengthen(Some(Duration::ZERO), &mut request).unwrap();
     request.print_sink.unwrap().send("hello".to_owned()).unwrap();
-    call.calls.note(3);
+    call.guard.note(3);
     let permit = runs.enter(&somebody()).unwrap();
     match runs.clone().attend(call, somebody(), "lisp_eval", work, permit).await {
         Ok(Seen::Running(progress)) => {
@@ -287,14 +287,14 @@ async fn the_end_of_the_process_is_recorded() {
 
 #[tokio::test]
 async fn calls_are_held_back_until_the_lease_is_certain() {
-    let (tell, acknowledged) = tokio::sync::watch::channel(None);
-    assert!(!lawful::is_overdue(*acknowledged.borrow()), "before there is a lease");
-    let long_ago = tokio::time::Instant::now().checked_sub(lawful::UNHEARD);
+    let guard = super::lease::LeaseGuard::new(None);
+    assert!(!guard.is_overdue(), "before there is a lease");
+    let now = ptc_host::time::now();
     // A machine that has just booted has no such instant.
-    if let Some(long_ago) = long_ago {
-        tell.send_replace(Some(long_ago));
-        assert!(lawful::is_overdue(*acknowledged.borrow()));
+    if let Some(long_ago) = now.checked_sub(Duration::from_secs(25)) {
+        guard.acknowledge(long_ago);
+        assert!(guard.is_overdue());
     }
-    tell.send_replace(Some(tokio::time::Instant::now()));
-    assert!(!lawful::is_overdue(*acknowledged.borrow()));
+    guard.acknowledge(now);
+    assert!(!guard.is_overdue());
 }

@@ -125,16 +125,15 @@ impl Runs {
         if is_long {
             request.limits.timeout = self.settings.timeout;
         }
-        let LongCall { calls, prints, acknowledged, pinned, began, .. } =
-            self.followed(seed, pinned, None, &mut request);
-        calls.note(record.calls);
+        let LongCall { guard, prints, pinned, began, .. } = self.followed(seed, pinned, None, &mut request);
+        guard.note(record.calls);
         let (store, replica) = (self.store.clone(), self.replica.clone());
-        let (life, acknowledged) = (self.longest_life(), acknowledged.unwrap_or_default());
-        let taken = Lease::take(store, replica, key.clone(), version, &running, life, acknowledged);
+        let life = self.longest_life();
+        let taken = Lease::take(store, replica, key.clone(), version, &running, life, guard.clone());
         let lease = taken.await?;
         self.tells_status(key, &running);
         info!(event = "run_goes_on", run_hash = &short_hash(key.id().as_bytes())[..8], tool = record.tool);
-        let held = Arc::new(Held::new(key.clone(), began, calls, running));
+        let held = Arc::new(Held::new(key.clone(), began, guard, running));
         let permit = PermitSlot::default();
         let work = match prepared {
             Some(prepared) => {

@@ -2,13 +2,11 @@
 
 use ptc_host::sync::Mutex;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard};
 
-use futures_util::future::LocalBoxFuture;
 use ptc_host::catalog::Catalog;
-use ptc_host::engine::{CallRecord, CallStatus, Desk, HostCalls, RunContext};
+use ptc_host::engine::{CallObserver, CallRecord, CallStatus, RunContext};
 use ptc_mcp::json::{Value, json};
 use ptc_vm::machine::{HostRequest, Reply, UpstreamCall};
 
@@ -52,18 +50,17 @@ struct Attempts {
     done: Vec<Attempt>,
 }
 
-/// The upstreams behind a ledger.
+/// The calls of a task. Clones are the same ledger.
 #[derive(Clone)]
 pub(super) struct Ledger {
-    inner: Arc<dyn HostCalls>,
     catalog: Arc<Catalog>,
     state: Arc<Mutex<Attempts>>,
     turn: Arc<AtomicU32>,
 }
 
 impl Ledger {
-    pub(super) fn new(inner: Arc<dyn HostCalls>, catalog: Arc<Catalog>) -> Ledger {
-        Ledger { inner, catalog, state: Arc::default(), turn: Arc::default() }
+    pub(super) fn new(catalog: Arc<Catalog>) -> Ledger {
+        Ledger { catalog, state: Arc::default(), turn: Arc::default() }
     }
 
     /// Marks the beginning of a turn.
@@ -132,31 +129,20 @@ impl Ledger {
     }
 }
 
-impl HostCalls for Ledger {
-    fn max_request_bytes(&self) -> usize {
-        self.inner.max_request_bytes()
-    }
+impl CallObserver for Ledger {
+    type Call = u64;
 
-    fn answer(
-        self: Arc<Self>,
-        run: Rc<RunContext>,
-        request: HostRequest,
-        desk: Desk,
-    ) -> LocalBoxFuture<'static, Reply> {
-        let number = match &request {
+    fn before(&self, request: &HostRequest) -> Option<u64> {
+        match request {
             HostRequest::Upstream(call) => self.note(call),
             _ => None,
-        };
-        let answer = self.inner.clone().answer(run.clone(), request, desk);
-        let Some(number) = number else { return answer };
-        Box::pin(async move {
-            let reply = answer.await;
-            // The upstreams record a call right before they answer it, on this thread: the last record is ours.
-            let recorded = matches!(reply, Reply::Success { .. } | Reply::Fault { .. });
-            let record = recorded.then(|| run.log.last()).flatten();
-            self.close(number, record);
-            reply
-        })
+        }
+    }
+
+    fn after(&self, number: u64, run: &RunContext, reply: &Reply) {
+        // The upstreams record a call right before they answer it, on this thread: the last record is ours.
+        let recorded = matches!(reply, Reply::Success { .. } | Reply::Fault { .. });
+        self.close(number, recorded.then(|| run.log.last()).flatten());
     }
 }
 

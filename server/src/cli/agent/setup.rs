@@ -6,7 +6,7 @@ use super::images;
 use super::model::{self, Model};
 use super::native;
 use super::screen::{Screen, TerminalAsker};
-use super::watch::{WatchedCalls, WatchedLlm, programs};
+use super::watch::{CallDisplay, WatchedLlm, programs};
 use crate::cli::questions;
 use crate::cli::tools::load_all;
 use crate::cli::upstreams::UNCONFIGURED;
@@ -18,7 +18,7 @@ use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, describe};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Asker, Engine, EngineOptions, HostCalls, Limits};
+use ptc_host::engine::{Asker, Engine, EngineOptions, HostCalls, Limits, ObservedCalls};
 use ptc_host::upstream::CallLimits;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -202,7 +202,8 @@ impl Host {
             Some(_) => A_DAY,
             None => timeout.saturating_mul(3),
         };
-        self.calls = Some(Arc::new(WatchedCalls { inner: upstreams.clone(), screen: self.screen.clone() }));
+        let display = Arc::new(CallDisplay { screen: self.screen.clone() });
+        self.calls = Some(Arc::new(ObservedCalls::new(upstreams.clone(), display)));
         if self.settings.mode == Mode::Text {
             self.calls = None;
             return Ok(());

@@ -1,15 +1,13 @@
 //! Observes the model's requests and the programs' upstream calls, and displays them.
 
-use ptc_host::engine::{Desk, HostCalls, RunContext};
-use ptc_host::time;
+use ptc_host::engine::{CallObserver, RunContext};
+use ptc_host::time::{self, Instant};
 
 use super::screen::Screen;
-use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, LocalBoxFuture};
+use futures_util::future::BoxFuture;
 use ptc_agent::llm::{EventSink, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse};
 use ptc_agent::telemetry::{Event, Observer, Scope};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// The tool that runs programs.
@@ -68,52 +66,32 @@ pub(super) fn programs(screen: Arc<Screen>) -> Arc<dyn Observer> {
     })
 }
 
-/// Upstreams whose calls from programs are shown.
-pub(super) struct WatchedCalls {
-    pub(super) inner: Arc<dyn HostCalls>,
+/// Shows the upstream calls of programs.
+pub(super) struct CallDisplay {
     pub(super) screen: Arc<Screen>,
 }
 
-impl HostCalls for WatchedCalls {
-    fn max_request_bytes(&self) -> usize {
-        self.inner.max_request_bytes()
+impl CallObserver for CallDisplay {
+    /// The server, the tool, and when it was called.
+    type Call = (String, String, Instant);
+
+    fn before(&self, request: &HostRequest) -> Option<Self::Call> {
+        let HostRequest::Upstream(call) = request else { return None };
+        let (Ok(server), Ok(tool), Ok(arguments)) = (&call.server, &call.tool, &call.arguments) else {
+            return None;
+        };
+        self.screen.call(server, tool, &String::from_utf8_lossy(&arguments.json));
+        Some((server.clone(), tool.clone(), time::now()))
     }
 
-    fn answer(
-        self: Arc<Self>,
-        run: Rc<RunContext>,
-        request: HostRequest,
-        desk: Desk,
-    ) -> LocalBoxFuture<'static, Reply> {
-        let names = match &request {
-            HostRequest::Upstream(call) => match (&call.server, &call.tool, &call.arguments) {
-                (Ok(server), Ok(tool), Ok(arguments)) => {
-                    self.screen.call(server, tool, &String::from_utf8_lossy(&arguments.json));
-                    Some((server.clone(), tool.clone()))
-                }
-                _ => None,
-            },
-            _ => None,
+    fn after(&self, (server, tool, started): Self::Call, _: &RunContext, reply: &Reply) {
+        let outcome = match reply {
+            Reply::Success { payload, .. } | Reply::Value(payload) => Ok(size(payload)),
+            Reply::Fault { reason, message, .. } => Err(format!("{reason}: {message}")),
+            Reply::Raise(error) => Err(error.message().to_owned()),
         };
-        let answer = self.inner.clone().answer(run, request, desk);
-        let Some((server, tool)) = names else { return answer };
-        let (screen, started) = (self.screen.clone(), time::now());
-        async move {
-            let reply = answer.await;
-            let outcome = match &reply {
-                Reply::Success { payload, .. } | Reply::Value(payload) => Ok(size(payload)),
-                Reply::Fault { reason, message, .. } => Err(format!("{reason}: {message}")),
-                Reply::Raise(error) => Err(error.message().to_owned()),
-            };
-            screen.result(
-                &server,
-                &tool,
-                outcome.as_ref().map(|bytes| *bytes).map_err(String::as_str),
-                time::since(started),
-            );
-            reply
-        }
-        .boxed_local()
+        let outcome = outcome.as_ref().map(|bytes| *bytes).map_err(String::as_str);
+        self.screen.result(&server, &tool, outcome, time::since(started));
     }
 }
 

@@ -12,9 +12,9 @@ use ptc_host::time::timeout;
 use ptc_mcp::json::Raw;
 use serde::{Deserialize, Serialize};
 
-use super::look::{changed_here, not_seen};
+use super::look::changed_here;
 use super::record::RunRecord;
-use super::{BEAT, NotSeen, Runs, key};
+use super::{BEAT, RunError, Runs, key};
 use ptc_protocol::answers;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::timestamp;
@@ -32,12 +32,12 @@ pub(super) enum Message<'m> {
     Cancel,
     /// Answers to its questions.
     #[serde(borrow)]
-    Answers(Sent<'m>),
+    Answers(SentAnswers<'m>),
 }
 
 /// Answers being delivered.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Sent<'a> {
+pub struct SentAnswers<'a> {
     /// The text of a JSON object.
     pub answers: &'a str,
     /// Who answers.
@@ -63,7 +63,7 @@ impl Runs {
         id: &str,
         answers: &str,
         by: AnsweredBy,
-    ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
+    ) -> Result<Vec<(QuestionId, Receipt)>, RunError> {
         self.answer_opened(owner, id, answers, by, Some(Duration::ZERO)).await
     }
 
@@ -74,7 +74,7 @@ impl Runs {
         id: &str,
         answers: &str,
         by: AnsweredBy,
-    ) -> Result<(), NotSeen> {
+    ) -> Result<(), RunError> {
         let key = key(owner, id)?;
         let mut changes = self.changes();
         while self.answer(owner, id, answers, by.clone()).await.is_err() {
@@ -95,15 +95,15 @@ impl Runs {
         answers: &str,
         by: AnsweredBy,
         page: Option<Duration>,
-    ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
+    ) -> Result<Vec<(QuestionId, Receipt)>, RunError> {
         let key = key(owner, id)?;
         self.knows(owner);
         let (patience, counts) = (page.unwrap_or_default(), page.is_some());
         let undone = self.undone(owner, id, answers, patience).await?;
         let at_ms = u64::try_from(timestamp::shared_now_ms()).unwrap_or(0);
-        let sent = Sent { answers, by, at_ms, undone, counts };
+        let sent = SentAnswers { answers, by, at_ms, undone, counts };
         for _ in 0..TRIES {
-            if let Some(took) = self.here(owner, id).and_then(|held| held.answer(&sent)) {
+            if let Some(took) = self.here(owner, id).and_then(|run| run.answer(&sent)) {
                 self.has_changed(&key);
                 return Ok(took);
             }
@@ -122,7 +122,7 @@ impl Runs {
             let written = if wait.is_pinned {
                 self.store.push(&key, Message::Answers(sent.clone()).to_bytes(), self.longest_life()).await
             } else if !wait.questions.iter().any(PendingQuestion::is_open) {
-                self.go_on(&key, read.version, record).await
+                self.resume(&key, read.version, record).await
             } else {
                 record.updated_ms = timestamp::shared_now_ms();
                 self.keep_answers(&key, read.version, record).await
@@ -134,10 +134,10 @@ impl Runs {
                 }
                 // Another writer has answered in the meantime.
                 Err(StateError::Conflict | StateError::Fenced) => {}
-                Err(error) => return Err(not_seen(&error)),
+                Err(error) => return Err(RunError::of(&error)),
             }
         }
-        Err(NotSeen::Unavailable)
+        Err(RunError::Unavailable)
     }
 
     /// Writes answers while others are still missing.
@@ -159,7 +159,7 @@ impl Runs {
 pub fn take_answers(
     questions: &mut [PendingQuestion],
     asked: u32,
-    sent: &Sent<'_>,
+    sent: &SentAnswers<'_>,
 ) -> Vec<(QuestionId, Receipt)> {
     let members = answers(sent.answers);
     let ids = members.iter().filter_map(|(name, answer)| Some((QuestionId::parse(name)?, *answer)));
@@ -174,7 +174,7 @@ pub fn take_answers(
 }
 
 /// Takes an answer for a question.
-fn taken(question: &mut PendingQuestion, answer: Raw<'_>, sent: &Sent<'_>) -> Receipt {
+fn taken(question: &mut PendingQuestion, answer: Raw<'_>, sent: &SentAnswers<'_>) -> Receipt {
     let is_undone = sent.undone.contains(&question.id);
     match is_undone {
         false => question.take(answer, &sent.by, sent.at_ms),

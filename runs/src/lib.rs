@@ -1,6 +1,6 @@
 //! Runs: programs that outlive the request that began them (waiting.md 6).
 //!
-//! A call that may become a run is prepared with [`Runs::lengthen`] and driven by [`Runs::attend`]. Until its time to
+//! A call that may become a run is prepared with [`Runs::lengthen`] and driven by [`Driver::attend`]. Until its time to
 //! answer is over, it is a call like any other: dropping it ends its program. After that a record of the run is
 //! created in the store; only then does the client get the run's id, and a task of its own drives the program. The
 //! process that drives it holds a lease on the record and writes its progress. Any replica that finds a running
@@ -14,23 +14,20 @@
 // Tests may read any clock.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod active;
 mod answering;
-mod attend;
-mod drive;
-mod held;
+mod driver;
 mod id;
 mod lease;
-mod listing;
 mod look;
 mod pages;
-mod permit_slot;
 mod prints;
 mod record;
-mod seed;
+mod resume;
 mod shutdown;
 mod sweep;
 mod task;
-mod waiting;
+mod view;
 pub mod webhook;
 
 #[cfg(test)]
@@ -47,24 +44,20 @@ use ptc_host::engine::Engine;
 use ptc_host::state::{Key, Kind, MemoryState, Owner as StoreOwner, StateStore};
 use tokio::sync::broadcast;
 
-use self::held::Held;
+use self::active::ActiveRun;
 use ptc_protocol::concurrency_limiter::{CapacityError, ConcurrencyLimiter, Permit};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings;
 use ptc_protocol::timestamp;
 
-use self::permit_slot::PermitSlot;
-
-pub use answering::{Sent, take_answers};
-pub use attend::{LongCall, NotKept};
-pub use held::Progress;
-pub use listing::RunView;
-pub use look::{NotSeen, Seen, WaitingRun};
+pub use answering::{SentAnswers, take_answers};
+pub use driver::{Driver, ProgramEnd, RunHandle};
+pub use look::RunError;
 pub use pages::{Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
 pub use record::{KeptCall, KeptReply, Status};
-pub use seed::{Ran, RunSeed};
-pub use waiting::{Prepared, Prepares};
+pub use resume::{ProgramSource, ResumableProgram};
+pub use view::RunView;
 
 /// How often the inbox is read and progress is written.
 const BEAT: Duration = Duration::from_secs(1);
@@ -91,14 +84,14 @@ pub struct Runs {
     settings: settings::Runs,
     /// The time limit of a program whose run could not be stored.
     ordinary: Duration,
-    held: Mutex<HashMap<Name, Arc<Held>>>,
+    active: Mutex<HashMap<Name, Arc<ActiveRun>>>,
     /// How many prints of runs on other replicas have been reported.
     told: Mutex<HashMap<Name, u64>>,
     next_worker: AtomicUsize,
     /// Principals that this process has seen, so that a resumed program counts against the right limits.
     principals: Mutex<HashMap<Arc<str>, Principal>>,
-    /// Prepares programs for resuming.
-    prepares: OnceLock<Arc<dyn Prepares>>,
+    /// Makes the programs of runs again.
+    programs: OnceLock<Arc<dyn ProgramSource>>,
     /// Knows whether people have finished on pages.
     pages: OnceLock<Arc<dyn Pages>>,
     /// Listener for runs that begin to wait.
@@ -110,7 +103,7 @@ pub struct Runs {
 
 impl std::fmt::Debug for Runs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Runs").field("held", &self.held().len()).finish_non_exhaustive()
+        f.debug_struct("Runs").field("active", &self.active().len()).finish_non_exhaustive()
     }
 }
 
@@ -135,11 +128,11 @@ impl Runs {
             redactor,
             settings,
             ordinary,
-            held: Mutex::default(),
+            active: Mutex::default(),
             told: Mutex::default(),
             next_worker: AtomicUsize::new(0),
             principals: Mutex::default(),
-            prepares: OnceLock::new(),
+            programs: OnceLock::new(),
             pages: OnceLock::new(),
             on_waiting: OnceLock::new(),
             on_status: OnceLock::new(),
@@ -147,7 +140,7 @@ impl Runs {
         });
         if runs.is_shared {
             let heard = Arc::downgrade(&runs);
-            runs.engine.spawn_on(0, move || drive::hear(heard));
+            runs.engine.spawn_on(0, move || driver::hear(heard));
         }
         let swept = Arc::downgrade(&runs);
         runs.engine.spawn_on(0, move || sweep::sweep(swept));
@@ -174,25 +167,25 @@ impl Runs {
 
     /// True if `principal` may have one more run, as far as this process knows.
     pub fn has_room(&self, principal: &Principal) -> bool {
-        let held = self.held();
+        let active = self.active();
         let name = principal.known_name();
-        let own = held.keys().filter(|(owner, _)| owner == name).count();
-        held.len() < self.settings.max && own < self.settings.max_per_owner
+        let own = active.keys().filter(|(owner, _)| owner == name).count();
+        active.len() < self.settings.max && own < self.settings.max_per_owner
     }
 
     /// The run of that principal and id, if this process holds it.
-    fn here(&self, principal: &Principal, id: &str) -> Option<Arc<Held>> {
-        self.held().get(&(principal.shared_name(), id.into())).cloned()
+    fn here(&self, principal: &Principal, id: &str) -> Option<Arc<ActiveRun>> {
+        self.active().get(&(principal.shared_name(), id.into())).cloned()
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<Name, Arc<Held>>> {
-        self.held.lock()
+    fn active(&self) -> MutexGuard<'_, HashMap<Name, Arc<ActiveRun>>> {
+        self.active.lock()
     }
 
-    /// Sets how programs are prepared for resuming.
-    pub fn prepared_by(&self, prepares: Arc<dyn Prepares>) {
+    /// Sets what makes the programs of runs again.
+    pub fn resume_from(&self, programs: Arc<dyn ProgramSource>) {
         // There is one tool whose programs can be suspended.
-        let _ = self.prepares.set(prepares);
+        let _ = self.programs.set(programs);
     }
 
     /// Sets the listener for runs that begin to wait.
@@ -244,10 +237,10 @@ impl Runs {
     }
 
     /// Forgets a run that is not driven here any more, unless it has been resumed here.
-    fn forget(&self, held: &Arc<Held>) {
-        let name = (held.key.owner().name().clone(), held.key.id().clone());
-        let mut all = self.held();
-        if all.get(&name).is_some_and(|known| Arc::ptr_eq(known, held)) {
+    fn forget(&self, run: &Arc<ActiveRun>) {
+        let name = (run.key.owner().name().clone(), run.key.id().clone());
+        let mut all = self.active();
+        if all.get(&name).is_some_and(|known| Arc::ptr_eq(known, run)) {
             all.remove(&name);
         }
     }
@@ -267,6 +260,6 @@ impl Runs {
 ///
 /// # Errors
 /// No run can have that id.
-fn key(principal: &Principal, id: &str) -> Result<Key, NotSeen> {
-    Key::new(&StoreOwner::principal(principal.shared_name()), Kind::Run, id).map_err(|_| NotSeen::NotFound)
+fn key(principal: &Principal, id: &str) -> Result<Key, RunError> {
+    Key::new(&StoreOwner::principal(principal.shared_name()), Kind::Run, id).map_err(|_| RunError::NotFound)
 }

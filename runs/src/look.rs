@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::pace::apart;
-use ptc_host::questions::{PendingQuestion, QuestionId};
+use ptc_host::questions::QuestionId;
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
 use tokio::sync::broadcast;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::answering::Message;
-use super::held::Progress;
 use super::record::{RunRecord, Status, cancellation, expiry};
+use super::view::RunView;
 use super::{Name, Runs, TOLD, key};
 use ptc_host::digest::short_hash;
 use ptc_host::time::{self, Instant, timeout, timeout_at};
@@ -19,71 +19,63 @@ use ptc_protocol::principal::Principal;
 use ptc_protocol::timestamp;
 use ptc_protocol::tool::ToolReply;
 
-/// A run as a client sees it.
-#[derive(Debug)]
-pub enum Seen<P = Progress> {
-    /// Its program runs, and has come this far.
-    Running(P),
-    /// It waits for people.
-    Waiting(WaitingRun),
-    /// It has ended with that status and reply.
-    Ended(Status, Box<ToolReply>),
-}
-
-/// A run that waits for people.
-#[derive(Clone, Debug)]
-pub struct WaitingRun {
-    /// Its id.
-    pub run_id: Arc<str>,
-    /// When it expires unless it is answered, in milliseconds since 1970.
-    pub expires_at_ms: i64,
-    /// The open questions.
-    pub questions: Vec<PendingQuestion>,
-    /// The number of this suspension of its program, from 1; 0 if it waits in its process.
-    pub round: u32,
-}
-
-impl WaitingRun {
-    pub(super) fn of_record(run_id: &Arc<str>, record: &RunRecord) -> WaitingRun {
-        WaitingRun {
-            run_id: run_id.clone(),
-            expires_at_ms: record.wait.as_ref().map_or(record.began_ms, |wait| wait.expires_at_ms),
-            questions: open(record).cloned().collect(),
-            round: record.call.as_ref().map_or(0, |call| call.round),
-        }
-    }
-}
-
-impl Seen {
-    /// True if it was cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        matches!(self, Seen::Ended(Status::Cancelled, _))
-    }
-}
-
-/// Why a run cannot be shown.
+/// Why a run is not shown, or not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotSeen {
+pub enum RunError {
     /// That principal has no run of that id.
     NotFound,
     /// The store is unavailable.
     Unavailable,
+    /// The limit on runs is reached.
+    TooMany,
+    /// The store did not take the run, and its program has ended.
+    NotStored,
 }
 
-impl NotSeen {
+impl RunError {
     /// The reply to the client that asked for the run.
     pub fn reply(self) -> ToolReply {
         match self {
-            NotSeen::NotFound => ToolReply::failure(
+            RunError::NotFound => ToolReply::failure(
                 "run_not_found",
                 "run not found",
                 "No run of that run_id is yours; results are kept for a while only (--run-ttl-ms). Run the program again.",
             ),
-            NotSeen::Unavailable => ToolReply::failure(
+            RunError::Unavailable => ToolReply::failure(
                 "state_unavailable",
                 "the state store is unavailable",
                 "The run is not lost. Retry in a second.",
             ),
+            RunError::TooMany => ToolReply::failure(
+                "busy",
+                "too many runs are kept",
+                "As many programs run or wait as may (--max-runs, --max-runs-per-owner, --max-run-bytes-per-owner). \
+                 Finish or stop one (lisp_resume, lisp_wait, lisp_cancel), and retry.",
+            ),
+            RunError::NotStored => {
+                let message = "the state store is unavailable: this program could not be kept, and was ended";
+                ToolReply::failure("state_unavailable", message, message)
+            }
+        }
+    }
+
+    /// Of an error of the store about a run.
+    pub(super) fn of(error: &StateError) -> RunError {
+        match error {
+            StateError::Gone | StateError::Corrupt => RunError::NotFound,
+            // A faster writer has recorded the end.
+            StateError::Conflict | StateError::Fenced | StateError::Full | StateError::Unavailable(_) => {
+                RunError::Unavailable
+            }
+        }
+    }
+
+    /// Of an error of the store about a run that it was to take.
+    pub(super) fn not_stored(error: &StateError) -> RunError {
+        warn!(event = "run_not_kept", reason = %error);
+        match error {
+            StateError::Full => RunError::TooMany,
+            _ => RunError::NotStored,
         }
     }
 }
@@ -107,7 +99,7 @@ impl Runs {
         principal: &Principal,
         id: &str,
         patience: Duration,
-    ) -> Result<Seen, NotSeen> {
+    ) -> Result<RunView, RunError> {
         self.wait_past(&[], principal, id, patience).await
     }
 
@@ -122,27 +114,29 @@ impl Runs {
         principal: &Principal,
         id: &str,
         patience: Duration,
-    ) -> Result<Seen, NotSeen> {
+    ) -> Result<RunView, RunError> {
         let until = time::now() + patience;
         let key = key(principal, id)?;
         let mut under_way = answered.to_vec();
         let mut changes: Option<broadcast::Receiver<Name>> = None;
         let mut has_looked_at_pages = false;
         loop {
-            let (seen, read) = self.seen(&key, principal, until).await?;
-            let Seen::Waiting(run) = &seen else { return Ok(seen) };
+            let (run, read) = self.watch(&key, principal, until).await?;
+            if run.status != Status::Waiting {
+                return Ok(run);
+            }
             if !has_looked_at_pages {
                 // Answers given on pages are taken once.
                 has_looked_at_pages = true;
-                let by_pages = self.answer_by_pages(principal, run).await?;
+                let by_pages = self.answer_by_pages(principal, &run).await?;
                 if !by_pages.is_empty() {
                     under_way.extend(by_pages);
                     continue;
                 }
             }
-            let is_under_way = run.questions.iter().any(|question| under_way.contains(&question.id));
+            let is_under_way = run.open().any(|question| under_way.contains(&question.id));
             if !is_under_way || time::now() >= until {
-                return Ok(seen);
+                return Ok(run);
             }
             match (read, &mut changes) {
                 (Some(read), _) => self.changed(&key, &read, until).await?,
@@ -155,39 +149,38 @@ impl Runs {
 
     /// Returns the run as soon as it ends, asks, or `until` is reached, and its record without the content; `None` if this
     /// process holds it.
-    async fn seen(
+    async fn watch(
         &self,
         key: &Key,
         principal: &Principal,
         until: Instant,
-    ) -> Result<(Seen, Option<Versioned>), NotSeen> {
+    ) -> Result<(RunView, Option<Versioned>), RunError> {
         loop {
-            if let Some(held) = self.here(principal, key.id())
-                && let Some(seen) = held.seen(until).await
+            if let Some(run) = self.here(principal, key.id())
+                && let Some(view) = run.watch(until).await
             {
-                return Ok((seen, None));
+                return Ok((view, None));
             }
             let (record, read) = self.look(key).await?;
             let read = Versioned { blob: None, ..read };
-            let seen = match record.status {
-                Status::Running if time::now() >= until => Seen::Running(self.progress_of(key, &record)),
+            let view = match record.status {
+                Status::Running if time::now() >= until => self.progress_of(key, &record),
                 Status::Running => {
                     self.changed(key, &read, until).await?;
                     continue;
                 }
-                Status::Waiting => Seen::Waiting(WaitingRun::of_record(key.id(), &record)),
-                _ => ended(&record),
+                _ => Runs::view_of_record(key, &record),
             };
-            return Ok((seen, Some(read)));
+            return Ok((view, Some(read)));
         }
     }
 
     /// Waits until the record has another version, or its lease has ended, since its process is gone then; at most `until` then.
-    async fn changed(&self, key: &Key, read: &Versioned, until: Instant) -> Result<(), NotSeen> {
+    async fn changed(&self, key: &Key, read: &Versioned, until: Instant) -> Result<(), RunError> {
         let lease = read.lease.as_ref().map(|lease| time::now() + lease.left.max(SHORTEST));
         let until = lease.map_or(until, |lease| until.min(lease));
         match timeout_at(until, self.store.watch(key, read.version)).await {
-            Ok(Err(error)) => Err(not_seen(&error)),
+            Ok(Err(error)) => Err(RunError::of(&error)),
             Ok(Ok(_)) | Err(_) => Ok(()),
         }
     }
@@ -196,24 +189,25 @@ impl Runs {
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub async fn cancel(self: &Arc<Self>, principal: &Principal, id: &str) -> Result<Seen, NotSeen> {
+    pub async fn cancel(self: &Arc<Self>, principal: &Principal, id: &str) -> Result<RunView, RunError> {
         let key = key(principal, id)?;
-        if let Some(held) = self.here(principal, id) {
-            held.orders.send_if_modified(|order| {
+        if let Some(run) = self.here(principal, id) {
+            run.orders.send_if_modified(|order| {
                 let is_first = order.is_none();
                 order.get_or_insert(Status::Cancelled);
                 is_first
             });
-            let _ = timeout(OBEDIENCE, held.ended()).await;
-            if let Some(seen) = held.seen(time::now()).await {
-                return Ok(seen);
+            let _ = timeout(OBEDIENCE, run.ended()).await;
+            if let Some(view) = run.view() {
+                return Ok(view);
             }
         }
         let (record, _) = self.look(&key).await?;
         if record.needs_holder() {
             let pushed = self.store.push(&key, Message::Cancel.to_bytes(), self.longest_life()).await;
-            pushed.map_err(|error| not_seen(&error))?;
-            let open: Vec<QuestionId> = open(&record).map(|question| question.id).collect();
+            pushed.map_err(|error| RunError::of(&error))?;
+            let open = record.questions().iter().filter(|question| question.is_open());
+            let open: Vec<QuestionId> = open.map(|question| question.id).collect();
             return self.wait_past(&open, principal, id, OBEDIENCE).await;
         }
         if record.status == Status::Waiting {
@@ -227,9 +221,9 @@ impl Runs {
     }
 
     /// Reads the record. If the run is orphaned or expired, its end is recorded first.
-    pub(super) async fn look(&self, key: &Key) -> Result<(RunRecord, Versioned), NotSeen> {
-        let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
-        let read = read.ok_or(NotSeen::NotFound)?;
+    pub(super) async fn look(&self, key: &Key) -> Result<(RunRecord, Versioned), RunError> {
+        let read = self.store.read(key).await.map_err(|error| RunError::of(&error))?;
+        let read = read.ok_or(RunError::NotFound)?;
         let record = record_of(&read).await?;
         if !self.is_over(&read, &record) {
             return Ok((record, read));
@@ -260,14 +254,14 @@ impl Runs {
         &self,
         key: &Key,
         end: impl FnOnce(&RunRecord, &Versioned) -> Option<(Status, ToolReply)>,
-    ) -> Result<(RunRecord, Versioned), NotSeen> {
+    ) -> Result<(RunRecord, Versioned), RunError> {
         let claim =
             Claim { holder: self.replica.clone(), lease: BRIEF, rest: None, known: 0, creates: false };
-        let mut taken = match self.store.claim(key, claim).await.map_err(|error| not_seen(&error))? {
-            Claimed::Absent => return Err(NotSeen::NotFound),
+        let mut taken = match self.store.claim(key, claim).await.map_err(|error| RunError::of(&error))? {
+            Claimed::Absent => return Err(RunError::NotFound),
             Claimed::Held(_) => {
-                let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
-                let read = read.ok_or(NotSeen::NotFound)?;
+                let read = self.store.read(key).await.map_err(|error| RunError::of(&error))?;
+                let read = read.ok_or(RunError::NotFound)?;
                 return Ok((record_of(&read).await?, read));
             }
             Claimed::Taken(taken) => taken,
@@ -280,7 +274,7 @@ impl Runs {
         let (record, bytes) = record.ended(status, &reply).written().await;
         let write = Write::put(key.clone(), taken.version, bytes).under(taken.fence);
         let write = write.resting(self.rest_of(&record)).ending(End::Never);
-        self.store.commit(Commit::one(write)).await.map_err(|error| not_seen(&error))?;
+        self.store.commit(Commit::one(write)).await.map_err(|error| RunError::of(&error))?;
         taken.version += 1;
         self.tells_status(key, &record);
         let run_hash = &short_hash(key.id().as_bytes())[..8];
@@ -288,8 +282,16 @@ impl Runs {
         Ok((record, taken))
     }
 
-    /// The progress of a run on another replica. Marks its prints as reported.
-    fn progress_of(&self, key: &Key, record: &RunRecord) -> Progress {
+    /// A run on another replica, or one that nobody drives.
+    pub(super) fn view_of_record(key: &Key, record: &RunRecord) -> RunView {
+        match record.status {
+            Status::Running | Status::Waiting => RunView::of(key.id(), record),
+            _ => RunView::ended(key.id(), record),
+        }
+    }
+
+    /// A running program on another replica. Marks its prints as reported.
+    fn progress_of(&self, key: &Key, record: &RunRecord) -> RunView {
         let mut all = self.told.lock();
         let name = (key.owner().name().clone(), key.id().clone());
         if all.len() >= TOLD && !all.contains_key(&name) {
@@ -299,13 +301,8 @@ impl Runs {
         let (prints, omitted) = record.prints.after(*told);
         *told = record.prints.count();
         let elapsed = u64::try_from(timestamp::shared_now_ms() - record.began_ms).unwrap_or(0);
-        Progress {
-            run_id: Arc::clone(key.id()),
-            elapsed: Duration::from_millis(elapsed),
-            calls: record.calls,
-            prints,
-            omitted,
-        }
+        let elapsed = Duration::from_millis(elapsed);
+        RunView { prints, omitted, elapsed, ..RunView::of(key.id(), record) }
     }
 }
 
@@ -318,32 +315,8 @@ pub(super) async fn changed_here(changes: &mut broadcast::Receiver<Name>, key: &
 }
 
 /// Decodes the record. A large one is decoded on a thread of its own.
-pub(super) async fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
-    let blob = read.blob.clone().ok_or(NotSeen::NotFound)?;
+pub(super) async fn record_of(read: &Versioned) -> Result<RunRecord, RunError> {
+    let blob = read.blob.clone().ok_or(RunError::NotFound)?;
     // Records of other builds are left alone.
-    apart(blob.len(), move || RunRecord::from_bytes(&blob)).await.ok_or(NotSeen::NotFound)
-}
-
-/// The open questions of a run.
-fn open(record: &RunRecord) -> impl Iterator<Item = &PendingQuestion> {
-    record.questions().iter().filter(|question| question.is_open())
-}
-
-pub(super) fn ended<P>(record: &RunRecord) -> Seen<P> {
-    let reply = match (&record.outcome, record.status) {
-        (Some(outcome), _) => outcome.reply(),
-        (None, Status::Cancelled) => cancellation(),
-        (None, _) => record.interruption(),
-    };
-    Seen::Ended(record.status, Box::new(reply))
-}
-
-pub(super) fn not_seen(error: &StateError) -> NotSeen {
-    match error {
-        StateError::Gone | StateError::Corrupt => NotSeen::NotFound,
-        // A faster writer has recorded the end.
-        StateError::Conflict | StateError::Fenced | StateError::Full | StateError::Unavailable(_) => {
-            NotSeen::Unavailable
-        }
-    }
+    apart(blob.len(), move || RunRecord::from_bytes(&blob)).await.ok_or(RunError::NotFound)
 }

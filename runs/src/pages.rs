@@ -11,8 +11,9 @@ use ptc_host::questions::{Action, AnsweredBy, AskedPage, Channel, PendingQuestio
 use ptc_host::time::timeout;
 use ptc_mcp::json::{Raw, object_text};
 
-use super::look::WaitingRun;
-use super::{NotSeen, Runs, key};
+use super::record::Status;
+use super::view::RunView;
+use super::{RunError, Runs, key};
 use ptc_protocol::principal::Principal;
 
 /// Knows whether people have finished on pages.
@@ -112,18 +113,18 @@ impl Runs {
         id: &str,
         answers: &str,
         patience: Duration,
-    ) -> Result<Vec<QuestionId>, NotSeen> {
+    ) -> Result<Vec<QuestionId>, RunError> {
         let Some(pages) = self.pages.get() else { return Ok(Vec::new()) };
         let accepted = accepted(answers);
         if accepted.is_empty() {
             return Ok(accepted);
         }
-        let waiting = match self.here(owner, id).and_then(|held| held.waiting()) {
+        let here = self.here(owner, id).and_then(|run| run.peek());
+        let waiting = match here.filter(|run| run.status == Status::Waiting) {
             Some(waiting) => waiting,
             None => {
                 let key = key(owner, id)?;
-                let (record, _) = self.look(&key).await?;
-                WaitingRun::of_record(key.id(), &record)
+                RunView::of(key.id(), &self.look(&key).await?.0)
             }
         };
         let asked =
@@ -135,8 +136,8 @@ impl Runs {
     pub(super) async fn answer_by_pages(
         self: &Arc<Self>,
         owner: &Principal,
-        waiting: &WaitingRun,
-    ) -> Result<Vec<QuestionId>, NotSeen> {
+        waiting: &RunView,
+    ) -> Result<Vec<QuestionId>, RunError> {
         let Some(pages) = self.pages.get() else { return Ok(Vec::new()) };
         let mut done = Vec::new();
         for (id, asked) in pages_of(&waiting.questions) {

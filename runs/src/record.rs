@@ -19,7 +19,7 @@ use ptc_protocol::Elicitation;
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::timestamp;
-use ptc_protocol::tool::{ClientReach, CallContext, Instead, ReplyText, ToolReply};
+use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply};
 
 /// The version of the format. A build with another version leaves the record alone.
 const VERSION: u8 = 3;

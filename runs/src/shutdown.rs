@@ -8,7 +8,7 @@ use ptc_host::time::timeout;
 use tracing::info;
 
 use super::Runs;
-use super::held::Held;
+use super::active::ActiveRun;
 use super::record::Status;
 
 /// The time limit for writing the ends.
@@ -17,19 +17,19 @@ const WRITING: Duration = Duration::from_secs(2);
 impl Runs {
     /// Lets programs run for `grace`, then records the remaining ones as interrupted.
     pub async fn shut_down(&self, grace: Duration) {
-        let running =
-            || -> Vec<Arc<Held>> { self.held().values().filter(|held| !held.has_ended()).cloned().collect() };
+        let running = || -> Vec<Arc<ActiveRun>> {
+            self.active().values().filter(|run| !run.has_ended()).cloned().collect()
+        };
         let runs = running();
-        if timeout(grace, join_all(runs.iter().map(|held| held.ended()))).await.is_ok()
-            && running().is_empty()
+        if timeout(grace, join_all(runs.iter().map(|run| run.ended()))).await.is_ok() && running().is_empty()
         {
             return;
         }
         let left = running();
         info!(event = "runs_interrupted", count = left.len());
-        for held in &left {
-            held.orders.send_replace(Some(Status::Interrupted));
+        for run in &left {
+            run.orders.send_replace(Some(Status::Interrupted));
         }
-        let _ = timeout(WRITING, join_all(left.iter().map(|held| held.ended()))).await;
+        let _ = timeout(WRITING, join_all(left.iter().map(|run| run.ended()))).await;
     }
 }

@@ -2,9 +2,11 @@
 
 use futures_util::FutureExt;
 use ptc_host::engine::{EngineOptions, EvalRequest};
+use ptc_host::questions::{AnsweredBy, Channel, Level, QuestionKind};
 use ptc_host::state::{Claim, Claimed, Commit, StateStore, StoreLimits, WatchedState, Write};
 use tokio::sync::oneshot;
 
+use super::record::tests::question;
 use super::record::{RunRecord, Status};
 use super::*;
 use ptc_protocol::concurrency_limiter::CallLimits;
@@ -59,39 +61,32 @@ fn somebody() -> Principal {
 }
 
 /// Work that ends with this text when it is signalled.
-fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFuture<'static, Ran>) {
+fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFuture<'static, ProgramEnd>) {
     let (end, ended) = oneshot::channel::<()>();
     let work = async move {
         let _ = ended.await;
-        Ran::Ended(ToolReply::text(false, text))
+        ProgramEnd::Replied(ToolReply::text(false, text))
     };
     (end, work.boxed())
 }
 
 /// A run whose client was given its id at once.
-async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, Ran>) -> Arc<str> {
+async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, ProgramEnd>) -> Arc<str> {
     let mut request = EvalRequest::new("1");
     let call = runs.lengthen(Some(Duration::ZERO), &mut request).unwrap();
     request.print_sink.unwrap().send("hello".to_owned()).unwrap();
     call.guard.note(3);
     let permit = runs.enter(&somebody()).unwrap();
-    match runs.clone().attend(call, somebody(), "lisp_eval", work, permit).await {
-        Ok(Seen::Running(progress)) => {
-            assert_eq!(progress.calls, 3);
-            progress.run_id
-        }
-        other => panic!("it does not run: {other:?}"),
-    }
+    let run = call.attend(runs.clone(), somebody(), "lisp_eval", work, permit).await.unwrap();
+    assert_eq!((run.status, run.calls), (Status::Running, 3), "{run:?}");
+    run.run_id
 }
 
-fn text(seen: &Seen) -> &str {
-    match seen {
-        Seen::Ended(_, reply) => match &reply.text {
-            ReplyText::Plain(text) => text,
-            ReplyText::Mirrored => reply.structured.as_deref().unwrap(),
-        },
-        Seen::Running(progress) => panic!("it runs: {progress:?}"),
-        Seen::Waiting(run) => panic!("it waits: {run:?}"),
+fn text(run: &RunView) -> &str {
+    let reply = run.reply.as_ref().unwrap_or_else(|| panic!("it has not ended: {run:?}"));
+    match &reply.text {
+        ReplyText::Plain(text) => text,
+        ReplyText::Mirrored => reply.structured.as_deref().unwrap(),
     }
 }
 
@@ -101,14 +96,13 @@ async fn a_run_is_found_by_its_principal_and_tells_its_end_to_everybody_who_asks
     let (end, work) = work("there");
     let id = kept(&runs, work).await;
     let stranger = runs.wait(&Principal::named("eve"), &id, Duration::ZERO).await;
-    assert_eq!(stranger.unwrap_err(), NotSeen::NotFound);
+    assert_eq!(stranger.unwrap_err(), RunError::NotFound);
     for unknown in ["run_unknown", "", "a b", "x}"] {
-        assert_eq!(runs.wait(&somebody(), unknown, Duration::ZERO).await.unwrap_err(), NotSeen::NotFound);
+        assert_eq!(runs.wait(&somebody(), unknown, Duration::ZERO).await.unwrap_err(), RunError::NotFound);
     }
-    let Seen::Running(progress) = runs.wait(&somebody(), &id, Duration::ZERO).await.unwrap() else {
-        panic!("it has ended")
-    };
-    assert_eq!((progress.calls, progress.omitted), (3, 0));
+    let run = runs.wait(&somebody(), &id, Duration::ZERO).await.unwrap();
+    assert_eq!(run.status, Status::Running);
+    assert_eq!((run.calls, run.omitted), (3, 0));
     assert_eq!(runs.limiter.running(), 1, "a program that runs holds its permit");
     end.send(()).unwrap();
     for _ in 0..2 {
@@ -118,6 +112,26 @@ async fn a_run_is_found_by_its_principal_and_tells_its_end_to_everybody_who_asks
     assert_eq!(runs.limiter.running(), 0);
     // A run that has ended cannot be cancelled.
     assert_eq!(text(&runs.cancel(&somebody(), &id).await.unwrap()), "there");
+}
+
+#[tokio::test]
+async fn an_early_answer_resumes_a_resident_program() {
+    for _ in 0..10 {
+        let runs = alone();
+        let call = runs.lengthen(None, &mut EvalRequest::new("1")).unwrap();
+        let (handle, permit) = (call.handle().clone(), runs.enter(&somebody()).unwrap());
+        let work = async move {
+            let answers = handle.hold(vec![question(1, QuestionKind::Ask, Level::Model)]).await;
+            ProgramEnd::Replied(ToolReply::text(false, answers[0].0.to_string()))
+        };
+        let run = call.attend(runs.clone(), somebody(), "lisp_eval", work.boxed(), permit).await.unwrap();
+        assert_eq!(run.status, Status::Waiting, "{run:?}");
+        let by = AnsweredBy { channel: Channel::Model, name: None };
+        // The driver may not have begun.
+        runs.answer(&somebody(), &run.run_id, r#"{"q1":{"action":"decline"}}"#, by).await.unwrap();
+        let seen = runs.wait(&somebody(), &run.run_id, Duration::from_secs(30)).await.unwrap();
+        assert_eq!(text(&seen), "q1");
+    }
 }
 
 #[tokio::test]
@@ -138,10 +152,9 @@ async fn a_run_is_seen_and_cancelled_through_another_process() {
     let (one, other) = (replica(&store, "one"), replica(&store, "other"));
     let (end, work_of_one) = work("there");
     let id = kept(&one, work_of_one).await;
-    let Seen::Running(progress) = other.wait(&somebody(), &id, Duration::ZERO).await.unwrap() else {
-        panic!("it has ended")
-    };
-    assert_eq!((progress.calls, &*progress.run_id), (3, &*id));
+    let run = other.wait(&somebody(), &id, Duration::ZERO).await.unwrap();
+    assert_eq!(run.status, Status::Running);
+    assert_eq!((run.calls, &*run.run_id), (3, &*id));
     end.send(()).unwrap();
     assert_eq!(text(&other.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap()), "there");
     let (mut end, work) = work("never");
@@ -178,7 +191,7 @@ async fn what_nobody_holds_was_interrupted() {
     store.commit(Commit::one(write)).await.unwrap();
     let runs = replica(&store, "other");
     let held = runs.wait(&somebody(), "run_left", Duration::ZERO).await.unwrap();
-    assert!(matches!(held, Seen::Running(_)), "its lease has not run out: {held:?}");
+    assert!(held.status == Status::Running, "its lease has not run out: {held:?}");
     store.renew(&key, taken.fence, Duration::ZERO).await.unwrap();
     let seen = runs.wait(&somebody(), "run_left", Duration::from_secs(30)).await.unwrap();
     let sentence = "the server stopped while this program ran; upstream calls up to #12 are known to have been made, later ones \
@@ -202,7 +215,7 @@ async fn whoever_was_overtaken_drops_its_program() {
     let ended = record.clone().ended(Status::Interrupted, &record.interruption());
     store.commit(Commit::one(Write::put(key, read.version, ended.to_bytes()))).await.unwrap();
     // The process notices when it has something to write.
-    one.held().values().for_each(|held| held.print("more"));
+    one.active().values().for_each(|run| run.print("more"));
     end.closed().await;
     let seen = one.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
     assert!(text(&seen).contains("\"interrupted\""), "{seen:?}");
@@ -226,13 +239,13 @@ async fn there_are_as_many_as_may_be() {
     // A run that began before the limit was reached has the ordinary time limit.
     let attend = |work| {
         let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
-        runs.clone().attend(call, somebody(), "lisp_eval", work, runs.enter(&somebody()).unwrap())
+        call.attend(runs.clone(), somebody(), "lisp_eval", work, runs.enter(&somebody()).unwrap())
     };
     let (_end, long) = work("never");
-    assert!(matches!(attend(long).await, Err(NotKept::TooMany)));
+    assert!(matches!(attend(long).await, Err(RunError::TooMany)));
     let (end, short) = work("in time");
     end.send(()).unwrap();
-    assert!(matches!(attend(short).await, Ok(Seen::Ended(..))));
+    assert!(attend(short).await.unwrap().reply.is_some());
 }
 
 #[tokio::test]
@@ -243,8 +256,8 @@ async fn they_take_as_much_of_the_store_as_they_may() {
     let (_end, second) = work("never");
     let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
     let permit = runs.enter(&somebody()).unwrap();
-    let attended = runs.clone().attend(call, somebody(), "lisp_eval", second, permit).await;
-    assert!(matches!(attended, Err(NotKept::TooMany)));
+    let attended = call.attend(runs.clone(), somebody(), "lisp_eval", second, permit).await;
+    assert!(matches!(attended, Err(RunError::TooMany)));
 }
 
 #[tokio::test]
@@ -262,7 +275,7 @@ async fn what_has_ended_is_told_for_a_while() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), gone).await.unwrap();
-    assert!(runs.held().is_empty());
+    assert!(runs.active().is_empty());
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use ptc_mcp::json::{Object, Raw, object_text, write_array};
 use super::Console;
 use crate::recording::payloads;
 use ptc_protocol::timestamp::{self, instant, of_millis};
-use ptc_runs::{RunView, Seen};
+use ptc_runs::RunView;
 
 /// The viewer.
 #[derive(Debug, Clone, Copy)]
@@ -211,15 +211,10 @@ fn outcome(took: &Receipt) -> String {
 }
 
 /// The status of a run after a request to cancel it.
-pub fn cancelled(run_id: &str, seen: &Seen) -> String {
-    let status = match seen {
-        Seen::Running(_) => "running",
-        Seen::Waiting(_) => "waiting",
-        Seen::Ended(status, _) => status.as_str(),
-    };
+pub fn cancelled(run: &RunView) -> String {
     object_text(|object| {
-        object.string("run_id", run_id);
-        object.string("status", status);
+        object.string("run_id", &run.run_id);
+        object.string("status", run.status.as_str());
     })
 }
 
@@ -231,20 +226,13 @@ mod tests {
     use super::*;
     use crate::recording::Recording;
     use ptc_protocol::settings::PayloadPolicy;
-    use ptc_runs::Status;
 
     fn view(number: i64) -> RunView {
         RunView {
             principal: "ada".into(),
-            run_id: format!("run_{number:024}").into(),
-            status: Status::Running,
             tool: "x".repeat(100_000),
             began_ms: number,
-            calls: 0,
-            expires_at_ms: None,
-            questions: Vec::new(),
-            program: None,
-            has_failed: None,
+            ..RunView::running(format!("run_{number:024}").into())
         }
     }
 

@@ -69,7 +69,11 @@ enum Program<'h> {
 impl Content {
     /// The content of a state for a new suspension. A client sees of the calls that it approves what the messages show: their
     /// arguments, and the revision of the policy, stay with the program. `None` if the system has no entropy.
-    pub fn new(round: u32, questions: &[PendingQuestion], carried: Carried) -> Option<Content> {
+    pub fn new<'q>(
+        round: u32,
+        questions: impl IntoIterator<Item = &'q PendingQuestion>,
+        carried: Carried,
+    ) -> Option<Content> {
         let shown = |asked: &PendingQuestion| {
             let Question { kind, ref message, ref mode, level, ref upstream, binding, .. } = asked.question;
             let (message, mode, upstream) = (message.clone(), mode.clone(), upstream.clone());
@@ -77,7 +81,7 @@ impl Content {
             let question = Question { kind, message, mode, level, upstream, calls, policy_revision, binding };
             PendingQuestion::new(asked.id, question)
         };
-        let questions = questions.iter().map(shown).collect();
+        let questions = questions.into_iter().map(shown).collect();
         let mut jti = Jti::default();
         getrandom::fill(&mut jti).ok()?;
         Some(Content { jti, round, questions, carried })

@@ -27,7 +27,7 @@ use ptc_host::state::{MemoryState, Owner, Secret, StateStore, StoreLimits};
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-use crate::{NotSeen, RunView, Runs};
+use crate::{RunError, RunView, Runs};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::settings;
 
@@ -91,7 +91,7 @@ pub enum Taken {
 /// The port to runs that wait for approvals.
 pub trait Waiting {
     /// The waiting runs of all principals.
-    fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, NotSeen>>;
+    fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, RunError>>;
 
     /// Takes an answer to one question.
     fn answer<'a>(
@@ -100,11 +100,11 @@ pub trait Waiting {
         run_id: &'a str,
         answers: String,
         by: AnsweredBy,
-    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, NotSeen>>;
+    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, RunError>>;
 }
 
 impl Waiting for Arc<Runs> {
-    fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, NotSeen>> {
+    fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, RunError>> {
         Box::pin(self.list(None))
     }
 
@@ -114,7 +114,7 @@ impl Waiting for Arc<Runs> {
         run_id: &'a str,
         answers: String,
         by: AnsweredBy,
-    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, NotSeen>> {
+    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, RunError>> {
         let owner = self.principal(owner);
         Box::pin(async move { Runs::answer(self, &owner, run_id, &answers, by).await })
     }
@@ -212,8 +212,8 @@ impl Webhook {
         let answers = format!(r#"{{"{id}":{{"action":"accept","content":{}}}}}"#, said.decision.content());
         let took = match runs.answer(&run.principal, run_id, answers, by).await {
             Ok(took) => took,
-            Err(NotSeen::NotFound) => return Taken::NotOpen,
-            Err(NotSeen::Unavailable) => return Taken::Unavailable,
+            Err(RunError::NotFound) => return Taken::NotOpen,
+            Err(_) => return Taken::Unavailable,
         };
         match took.into_iter().find(|(of, _)| *of == id).map(|(_, took)| took) {
             Some(Receipt::Counted) => Taken::Counted,

@@ -46,15 +46,11 @@ fn question(id: u32, kind: QuestionKind) -> PendingQuestion {
 fn run(id: &str, questions: Vec<PendingQuestion>) -> RunView {
     RunView {
         principal: "ada".into(),
-        run_id: id.into(),
         status: Status::Waiting,
         tool: "lisp_eval".into(),
-        began_ms: 0,
-        calls: 0,
         expires_at_ms: Some(1_000),
         questions,
-        program: None,
-        has_failed: None,
+        ..RunView::running(id.into())
     }
 }
 
@@ -211,7 +207,7 @@ struct Desk {
 }
 
 impl Waiting for Desk {
-    fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, NotSeen>> {
+    fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, RunError>> {
         Box::pin(async { Ok(self.runs.clone()) })
     }
 
@@ -221,7 +217,7 @@ impl Waiting for Desk {
         run_id: &'a str,
         answers: String,
         by: AnsweredBy,
-    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, NotSeen>> {
+    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, RunError>> {
         assert_eq!(owner, "ada");
         let (id, _) = answers.strip_prefix("{\"").unwrap().split_once('"').unwrap();
         let id = QuestionId::parse(id).unwrap();

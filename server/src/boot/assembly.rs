@@ -30,7 +30,7 @@ use ptc_protocol::settings::{self, BootError, Http, Settings};
 use ptc_protocol::tool::{Registry, Tool};
 use ptc_protocol::{AskingSettings, Service, SessionNeed};
 use ptc_runs::webhook::Webhook;
-use ptc_runs::{Pages, Prepares, Runs, UpstreamPages};
+use ptc_runs::{Pages, ProgramSource, Runs, UpstreamPages};
 use ptc_tools::asking::{AskRules, Asks, Listener};
 use ptc_tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use ptc_tools::extensions::{self, Extensions};
@@ -100,8 +100,8 @@ pub(super) fn assemble_with(
     };
     let evaluator: Arc<dyn Evaluator> = Arc::new(engine.clone());
     if let Some(runs) = &runs {
-        let prepares: Arc<dyn Prepares> = Arc::new(LispEval::new(evaluator.clone(), options.clone()));
-        runs.prepared_by(extensions::prepares(&extensions.tools, prepares, &evaluator, &options));
+        let prepares: Arc<dyn ProgramSource> = Arc::new(LispEval::new(evaluator.clone(), options.clone()));
+        runs.resume_from(extensions::prepares(&extensions.tools, prepares, &evaluator, &options));
     }
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };

@@ -18,7 +18,7 @@ use crate::shaping::{Shaper, running, waiting};
 use ptc_protocol::Elicitation;
 use ptc_protocol::request_state::{Carried, Content};
 use ptc_protocol::tool::{CallContext, Retry, ToolReply};
-use ptc_runs::{KeptCall, Ran, RunSeed, Runs, Seen, WaitingRun};
+use ptc_runs::{KeptCall, ProgramEnd, RunHandle, RunView, Runs, Status};
 
 impl Asks {
     /// True if this question can be answered while the run is stored.
@@ -44,7 +44,7 @@ impl Asks {
         round: u32,
         suspended: Suspended,
         shaped: Shaped,
-    ) -> Ran {
+    ) -> ProgramEnd {
         let asked = &caller.context.asked;
         let screen = caller.screen();
         let travels = asked.line.is_none()
@@ -53,11 +53,11 @@ impl Asks {
             && round <= MOST_ROUNDS
             && suspended.questions.iter().all(|open| screen.shows(open.question.level, &open.question.mode));
         let is_kept = |open: &PendingQuestion| self.keeps(caller, &open.question);
-        if !travels && caller.seed.is_some() && suspended.questions.iter().all(is_kept) {
+        if !travels && caller.run.is_some() && suspended.questions.iter().all(is_kept) {
             info!(event = "program_kept", tool = caller.tool, round, questions = suspended.questions.len());
-            return Ran::Waits(Box::new(suspended), caller.kept(round));
+            return ProgramEnd::Suspended(Box::new(suspended), caller.kept(round));
         }
-        Ran::Ended(self.send_off(evaluator, request, caller, round, suspended, shaped).await)
+        ProgramEnd::Replied(self.send_off(evaluator, request, caller, round, suspended, shaped).await)
     }
 
     /// The answer of a call whose run waits. A client of the modern era that is asked in answers returns a handle of
@@ -66,7 +66,7 @@ impl Asks {
         &self,
         call: (&'static str, Option<&str>),
         context: &CallContext,
-        run: &WaitingRun,
+        run: &RunView,
         shaper: &Shaper,
     ) -> ToolReply {
         let (tool, arguments) = call;
@@ -78,18 +78,18 @@ impl Asks {
     }
 
     /// The answer about a run that waits. `notes` are about answers that did not count.
-    pub(crate) fn told(&self, run: &WaitingRun, shaper: &Shaper, notes: &[String]) -> ToolReply {
+    pub(crate) fn told(&self, run: &RunView, shaper: &Shaper, notes: &[String]) -> ToolReply {
         waiting(shaper, run, self.0.rules.console.as_deref(), notes)
     }
 
     /// Asks the client the questions of a stored run, if it is asked in answers.
-    async fn handle(&self, caller: &Caller, run: &WaitingRun, round: u32) -> Option<ToolReply> {
+    async fn handle(&self, caller: &Caller, run: &RunView, round: u32) -> Option<ToolReply> {
         let asked = &caller.context.asked;
         if asked.line.is_some() || !asked.modes.is_any() || round > MOST_ROUNDS {
             return None;
         }
         let carried = Carried::Kept(run.run_id.to_string());
-        let mut content = Content::new(round, &run.questions, carried)?;
+        let mut content = Content::new(round, run.open(), carried)?;
         for open in &mut content.questions {
             open.question.mode = self.mode_of(caller.screen(), run, open)?;
         }
@@ -120,13 +120,15 @@ impl Asks {
         let answered: Vec<QuestionId> = took.iter().filter_map(awaited).collect();
         let left = page.saturating_sub(time::since(began));
         let seen = match runs.wait_past(&answered, &caller.principal, id, left).await {
-            Ok(Seen::Running(_)) => runs.wait(&caller.principal, id, runs.patience()).await,
+            Ok(run) if run.status == Status::Running => {
+                runs.wait(&caller.principal, id, runs.patience()).await
+            }
             seen => seen,
         };
-        match seen {
-            Ok(Seen::Ended(_, reply)) => *reply,
-            Ok(Seen::Running(progress)) => running(shaper, &progress),
-            Ok(Seen::Waiting(run)) => match self.handle(caller, &run, retry.state.content.round + 1).await {
+        match seen.map(RunView::into_reply) {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(run)) if run.status == Status::Running => running(shaper, &run),
+            Ok(Err(run)) => match self.handle(caller, &run, retry.state.content.round + 1).await {
                 Some(reply) => reply,
                 None => self.told(&run, shaper, &[]),
             },
@@ -139,17 +141,17 @@ impl Asks {
         &self,
         tool: &'static str,
         context: &CallContext,
-        seed: &RunSeed,
+        handle: &RunHandle,
         round: u32,
     ) -> Option<Arc<dyn Asker>> {
         let mut caller = Caller::new(tool, None, context, None);
-        caller.seed = Some(seed.clone());
+        caller.run = Some(handle.clone());
         self.asker(&caller, round)
     }
 
     /// Lets replies count that arrive after the call was answered with a waiting run.
     pub(super) fn heed_late(&self, caller: &Caller, mut replies: Replies) {
-        let (Some(runs), Some(seed)) = (self.0.runs.clone(), caller.seed.clone()) else { return };
+        let (Some(runs), Some(run)) = (self.0.runs.clone(), caller.run.clone()) else { return };
         let principal = caller.principal.clone();
         let life = runs.settings().waiting_ttl;
         tokio::spawn(async move {
@@ -157,7 +159,7 @@ impl Asks {
                 while let Some(reply) = replies.next().await {
                     let Some((id, answer)) = reply else { continue };
                     let by = answer.by.clone();
-                    let taken = runs.answer(&principal, &seed.id, &sent(id, &answer), by).await;
+                    let taken = runs.answer(&principal, &run.id, &sent(id, &answer), by).await;
                     debug!(event = "late_reply", is_taken = taken.is_ok());
                 }
             };

@@ -23,7 +23,7 @@ use super::{Asks, Caller, MOST_ROUNDS};
 use ptc_protocol::Elicitation;
 use ptc_protocol::client_requests::{ClientLine, ClientReply, Pending};
 use ptc_protocol::tool::CallContext;
-use ptc_runs::{LongCall, by_page};
+use ptc_runs::{Driver, by_page};
 
 /// The asker of one call.
 struct CallAsker {
@@ -40,7 +40,7 @@ impl Asks {
     /// The asker of this call: asks its client, and stores its run if that is not possible. `None` if neither is
     /// possible.
     pub(super) fn asker(&self, caller: &Caller, round: u32) -> Option<Arc<dyn Asker>> {
-        let keeps = caller.seed.is_some() && self.keeps_any(&caller.context);
+        let keeps = caller.run.is_some() && self.keeps_any(&caller.context);
         if !caller.context.asked.modes.is_any() && !keeps {
             return None;
         }
@@ -50,7 +50,7 @@ impl Asks {
         let asker = Arc::new(CallAsker { asks: self.clone(), caller: caller.clone(), screen, round, until });
         Some(match &self.0.listener {
             Some(listener) => {
-                let run_id = caller.seed.as_ref().map(|seed| seed.id.clone());
+                let run_id = caller.run.as_ref().map(|run| run.id.clone());
                 listener(&caller.principal, (caller.context.eval_id, run_id), asker)
             }
             None => asker,
@@ -63,7 +63,7 @@ impl Asks {
         &self,
         tool: &'static str,
         context: &CallContext,
-        long: Option<&LongCall>,
+        long: Option<&Driver>,
     ) -> Option<Arc<dyn Asker>> {
         let keeps = long.is_some() && self.keeps_any(context);
         if context.asked.line.is_none() && !keeps {
@@ -90,7 +90,7 @@ impl CallAsker {
 
     /// True if the run can be stored while this question is open: another channel may answer it.
     fn is_kept(&self, question: &Question) -> bool {
-        self.caller.seed.is_some() && self.asks.keeps(&self.caller, question)
+        self.caller.run.is_some() && self.asks.keeps(&self.caller, question)
     }
 }
 
@@ -124,13 +124,13 @@ impl Asker for CallAsker {
     /// Persists the run while it is resident; otherwise resolves its questions as unanswerable.
     fn hold(&self, open: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         let is_kept = |open: &PendingQuestion| self.is_kept(&open.question);
-        match self.caller.seed.clone().filter(|_| open.iter().all(is_kept)) {
-            Some(seed) => {
+        match self.caller.run.clone().filter(|_| open.iter().all(is_kept)) {
+            Some(run) => {
                 info!(event = "program_pinned", count = open.len(), reason = why);
                 let (asks, caller) = (self.asks.clone(), self.caller.clone());
                 async move {
                     let pages = asks.answer_when_done(caller, open.clone());
-                    match select(pin!(seed.hold(open)), pin!(pages)).await {
+                    match select(pin!(run.hold(open)), pin!(pages)).await {
                         Either::Left((answers, _)) => answers,
                         Either::Right((never, _)) => never,
                     }

@@ -39,7 +39,7 @@ use ptc_protocol::Elicitation;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{Carried, RequestStates, arguments_digest};
 use ptc_protocol::tool::{CallContext, ToolReply};
-use ptc_runs::{LongCall, Pages, Ran, RunSeed, Runs};
+use ptc_runs::{Driver, Pages, ProgramEnd, RunHandle, Runs};
 
 /// Most suspensions of one program that its client is asked about: clients of the modern era give up after ten
 /// rounds.
@@ -95,7 +95,7 @@ struct Caller {
     arguments: Option<Arc<str>>,
     context: CallContext,
     /// The run that it may become.
-    seed: Option<RunSeed>,
+    run: Option<RunHandle>,
     /// True if that run has the time limit of runs.
     is_long: bool,
     /// The modes of questions that its client shows for a task; `None` if the run is no task.
@@ -107,22 +107,22 @@ impl Caller {
         tool: &'static str,
         arguments: Option<&str>,
         context: &CallContext,
-        long: Option<&LongCall>,
+        long: Option<&Driver>,
     ) -> Caller {
         Caller {
             principal: context.owner.principal.clone(),
             tool,
             arguments: arguments.map(Arc::from),
             context: context.clone(),
-            seed: long.map(|long| long.seed().clone()),
-            is_long: long.is_some_and(LongCall::is_long),
+            run: long.map(|long| long.handle().clone()),
+            is_long: long.is_some_and(Driver::is_long),
             task_modes: Some(context.asked.modes).filter(|_| context.asked.takes_tasks),
         }
     }
 
     /// True if the call is still open, so that its client can be asked.
     fn is_attended(&self) -> bool {
-        self.seed.as_ref().is_none_or(|seed| !seed.is_told())
+        self.run.as_ref().is_none_or(|run| !run.is_told())
     }
 
     /// The digest of the arguments. It is computed only for a program that waits.
@@ -181,14 +181,14 @@ impl Asks {
         evaluator: Arc<dyn Evaluator>,
         mut request: EvalRequest,
         call: (&'static str, Option<&str>),
-        (context, long): (&CallContext, Option<&LongCall>),
+        (context, long): (&CallContext, Option<&Driver>),
         (shaper, shaped): (Shaper, impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static),
-    ) -> BoxFuture<'static, Ran> {
+    ) -> BoxFuture<'static, ProgramEnd> {
         let asked = &context.asked;
         let keeps = long.is_some() && self.keeps_any(context);
         if asked.retry.is_none() && !asked.modes.is_any() && !keeps {
             let eval = evaluator.eval(request);
-            return async move { Ran::Ended(shaped(eval.await)) }.boxed();
+            return async move { ProgramEnd::Replied(shaped(eval.await)) }.boxed();
         }
         let (tool, arguments) = call;
         let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context, long));
@@ -197,7 +197,7 @@ impl Asks {
             if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
                 let (runs, id) = (runs.clone(), id.clone());
                 let answer = async move { asks.go_on_kept(&runs, &caller, &id, &retry, &shaper).await };
-                return answer.map(Ran::Ended).boxed();
+                return answer.map(ProgramEnd::Replied).boxed();
             }
             return async move { asks.go_on(evaluator, request, caller, &retry, shaped).await }.boxed();
         }
@@ -208,7 +208,7 @@ impl Asks {
             let outcome = eval.await;
             match outcome.suspended {
                 Some(suspended) => asks.leave(evaluator, again, &caller, 1, *suspended, shaped).await,
-                None => Ran::Ended(shaped(outcome)),
+                None => ProgramEnd::Replied(shaped(outcome)),
             }
         }
         .boxed()

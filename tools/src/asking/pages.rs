@@ -100,13 +100,13 @@ impl Asks {
         caller: Caller,
         open: Vec<PendingQuestion>,
     ) -> Vec<(QuestionId, Answer)> {
-        if let (Some(runs), Some(seed)) = (&self.0.runs, &caller.seed) {
+        if let (Some(runs), Some(run)) = (&self.0.runs, &caller.run) {
             let pages = open.into_iter().filter(|open| self.has_page(&open.question));
             join_all(pages.map(async |PendingQuestion { id, question, .. }| {
                 self.done(&caller, &question).await;
                 let answers = format!(r#"{{"{id}":{{"action":"accept"}}}}"#);
                 let by = by_page(&caller.principal);
-                let _ = runs.answer_once_kept(&caller.principal, &seed.id, &answers, by).await;
+                let _ = runs.answer_once_kept(&caller.principal, &run.id, &answers, by).await;
             }))
             .await;
         }

@@ -15,7 +15,7 @@ use crate::evaluator::Evaluator;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{Carried, Content, Opened, Refusal};
 use ptc_protocol::tool::{PageVisits, Retry, ToolReply};
-use ptc_runs::{Ran, Sent, by_page, take_answers};
+use ptc_runs::{ProgramEnd, SentAnswers, by_page, take_answers};
 
 impl Asks {
     /// Resumes the program of a state, or asks for the missing answers.
@@ -26,7 +26,7 @@ impl Asks {
         caller: Caller,
         retry: &Retry,
         shaped: Shaped,
-    ) -> Ran {
+    ) -> ProgramEnd {
         let Opened { content, until, left } = &retry.state;
         let mut questions = content.questions.clone();
         let visited = retry.visited.clone().unwrap_or_default();
@@ -35,7 +35,7 @@ impl Asks {
         // A client that no longer shows any questions cannot be asked again.
         if questions.iter().any(PendingQuestion::is_open) && caller.context.asked.modes.is_any() {
             let content = Content { questions, ..content.clone() };
-            return Ran::Ended(match self.required(&caller, content, *until).await {
+            return ProgramEnd::Replied(match self.required(&caller, content, *until).await {
                 Some(reply) => ToolReply { eval_id: Some(request.id), ..reply },
                 None => unavailable(),
             });
@@ -45,11 +45,11 @@ impl Asks {
             Carried::Blob(id) => match self.blob(&caller, id).await {
                 Ok(Some(snapshot)) => snapshot,
                 // A snapshot that was resumed is deleted.
-                Ok(None) => return Ran::Ended(self.again(&caller, retry).await),
-                Err(_) => return Ran::Ended(unavailable()),
+                Ok(None) => return ProgramEnd::Replied(self.again(&caller, retry).await),
+                Err(_) => return ProgramEnd::Replied(unavailable()),
             },
             // Runs are no longer stored here.
-            Carried::Kept(_) => return Ran::Ended(refused(&caller, Refusal::Expired)),
+            Carried::Kept(_) => return ProgramEnd::Replied(refused(&caller, Refusal::Expired)),
         };
         let once = Arc::new(Once::new(self.0.store.clone(), caller.owner(), content.jti, *left));
         let answers = questions.into_iter().filter_map(|asked| Some((asked.id, asked.answer?))).collect();
@@ -59,25 +59,27 @@ impl Asks {
         let again = EvalRequest { resume: None, ..request.clone() };
         let outcome = evaluator.eval(request).await;
         match once.passed() {
-            Some(Passed::Spent) => return Ran::Ended(self.again(&caller, retry).await),
-            Some(Passed::Unavailable) => return Ran::Ended(unavailable()),
+            Some(Passed::Spent) => return ProgramEnd::Replied(self.again(&caller, retry).await),
+            Some(Passed::Unavailable) => return ProgramEnd::Replied(unavailable()),
             Some(Passed::First) => {}
             None => match &outcome.resume_fault {
-                Some(ResumeFault::OtherBuild) => return Ran::Ended(refused(&caller, Refusal::Build)),
+                Some(ResumeFault::OtherBuild) => {
+                    return ProgramEnd::Replied(refused(&caller, Refusal::Build));
+                }
                 Some(ResumeFault::Invalid(part)) => {
-                    return Ran::Ended(refused(&caller, Refusal::Snapshot(part)));
+                    return ProgramEnd::Replied(refused(&caller, Refusal::Snapshot(part)));
                 }
                 // The program could not be read for lack of memory or time; the client can try again.
-                None => return Ran::Ended(shaped(outcome)),
+                None => return ProgramEnd::Replied(shaped(outcome)),
             },
         }
         let ran = match outcome.suspended {
             Some(suspended) => {
                 self.leave(evaluator, again, &caller, content.round + 1, *suspended, shaped).await
             }
-            None => Ran::Ended(shaped(outcome)),
+            None => ProgramEnd::Replied(shaped(outcome)),
         };
-        if let Ran::Ended(reply) = &ran {
+        if let ProgramEnd::Replied(reply) = &ran {
             self.keep_outcome(&caller, &content.jti, &retry.digest, *left, reply).await;
         }
         if let Carried::Blob(id) = &content.carried {
@@ -127,7 +129,7 @@ pub(super) fn take_responses(
 ) {
     let by = AnsweredBy { channel: Channel::Client, name: Some(principal.shared_name()) };
     let (answers, undone) = (responses.unwrap_or("{}"), visited.undone.clone());
-    take_answers(questions, u32::MAX, &Sent { answers, by, at_ms, undone, counts: true });
+    take_answers(questions, u32::MAX, &SentAnswers { answers, by, at_ms, undone, counts: true });
     for asked in questions.iter_mut().filter(|asked| visited.done.contains(&asked.id)) {
         asked.take_done(by_page(principal), at_ms);
     }

@@ -18,7 +18,7 @@ use self::tool::{ExtensionTool, ToolDependencies};
 use super::evaluator::Evaluator;
 use super::lisp_eval::EvalOptions;
 use ptc_protocol::tool::{CallExtras, Definition, QuestionDialect, Tool, ToolReply};
-use ptc_runs::Prepares;
+use ptc_runs::ProgramSource;
 
 /// The extensions of an embedding program.
 #[derive(Clone, Default)]
@@ -80,10 +80,10 @@ pub fn tools(
 /// Prepares the programs of these tools for resuming, and passes other programs to `others`.
 pub fn prepares(
     extensions: &[Arc<dyn ProgramTool>],
-    others: Arc<dyn Prepares>,
+    others: Arc<dyn ProgramSource>,
     evaluator: &Arc<dyn Evaluator>,
     options: &EvalOptions,
-) -> Arc<dyn Prepares> {
+) -> Arc<dyn ProgramSource> {
     if extensions.is_empty() {
         return others;
     }

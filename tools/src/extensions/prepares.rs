@@ -4,30 +4,30 @@ use std::sync::Arc;
 
 use super::tool::ExtensionTool;
 use ptc_protocol::principal::Principal;
-use ptc_runs::{KeptCall, Prepared, Prepares, RunSeed};
+use ptc_runs::{KeptCall, ProgramSource, ResumableProgram, RunHandle};
 
-/// Prepares programs of extensions, and passes those of other tools on.
+/// ProgramSource programs of extensions, and passes those of other tools on.
 pub(super) struct WithExtensions {
     pub(super) tools: Vec<ExtensionTool>,
-    pub(super) others: Arc<dyn Prepares>,
+    pub(super) others: Arc<dyn ProgramSource>,
 }
 
-impl Prepares for WithExtensions {
+impl ProgramSource for WithExtensions {
     fn prepare_again(
         &self,
         tool: &str,
         call: &KeptCall,
         principal: &Principal,
-        seed: &RunSeed,
-    ) -> Option<Prepared> {
+        run: &RunHandle,
+    ) -> Option<ResumableProgram> {
         let Some(extension) = self.tools.iter().find(|extension| extension.name == tool) else {
-            return self.others.prepare_again(tool, call, principal, seed);
+            return self.others.prepare_again(tool, call, principal, run);
         };
         let context = call.context(principal)?;
         let (request, _) = extension.request(call.arguments.as_deref(), &context);
         let asks = extension.parts.options.asks.as_ref();
-        Some(Prepared {
-            asker: asks.and_then(|asks| asks.asker_of_run(extension.name, &context, seed, call.round + 1)),
+        Some(ResumableProgram {
+            asker: asks.and_then(|asks| asks.asker_of_run(extension.name, &context, run, call.round + 1)),
             shaped: Box::new(extension.shaped(request.program.clone())),
             request,
         })

@@ -17,7 +17,7 @@ use crate::shaping::{shape, waiting};
 use ptc_protocol::report::Payload;
 use ptc_protocol::tasks::undeclared;
 use ptc_protocol::tool::{CallContext, Definition, Instead, Preparation, QuestionDialect, Tool, ToolReply};
-use ptc_runs::{Ran, WaitingRun};
+use ptc_runs::{ProgramEnd, RunView};
 
 /// The shared dependencies of these tools.
 #[derive(Clone)]
@@ -108,7 +108,7 @@ impl Tool for ExtensionTool {
                 let about = (&context, long_call.as_ref().map(long::Long::call));
                 asks.eval(evaluator.clone(), request, (self.name, arguments), about, (shaper, shaped))
             }
-            None => evaluator.eval(request).map(|outcome| Ran::Ended(shaped(outcome))).boxed(),
+            None => evaluator.eval(request).map(|outcome| ProgramEnd::Replied(shaped(outcome))).boxed(),
         };
         let work = match self.extension.dialect() {
             Some(_) => {
@@ -118,7 +118,7 @@ impl Tool for ExtensionTool {
             None => work,
         };
         let told: long::WhenWaiting =
-            Box::new(move |run: WaitingRun| async move { waiting(&shaper, &run, None, &[]) }.boxed());
+            Box::new(move |run: RunView| async move { waiting(&shaper, &run, None, &[]) }.boxed());
         long::prepared(long_call, self.name, &context.owner.principal, &context.permit, shaper, || told, work)
     }
 
@@ -128,8 +128,8 @@ impl Tool for ExtensionTool {
 }
 
 /// Converts the questions of a reply to the form of clients.
-fn in_dialect(dialect: Option<&dyn QuestionDialect>, mut ran: Ran) -> Ran {
-    if let (Some(dialect), Ran::Ended(reply)) = (dialect, &mut ran)
+fn in_dialect(dialect: Option<&dyn QuestionDialect>, mut ran: ProgramEnd) -> ProgramEnd {
+    if let (Some(dialect), ProgramEnd::Replied(reply)) = (dialect, &mut ran)
         && let Some(Instead::Input { requests, .. }) = reply.instead.as_deref_mut()
     {
         *requests = dialect.requests(requests);

@@ -24,7 +24,7 @@ use ptc_protocol::report::{CallReport, CallUsage};
 use ptc_protocol::report::{ErrorReason, Payload};
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
-use ptc_runs::{KeptCall, Prepared as Again, Prepares, Ran, RunSeed};
+use ptc_runs::{KeptCall, ProgramEnd, ProgramSource, ResumableProgram, RunHandle};
 
 pub use super::evaluator::Evaluator;
 pub(crate) use arguments::Wording;
@@ -96,14 +96,14 @@ impl LispEval {
     }
 }
 
-impl Prepares for LispEval {
+impl ProgramSource for LispEval {
     fn prepare_again(
         &self,
         tool: &str,
         call: &KeptCall,
         principal: &Principal,
-        seed: &RunSeed,
-    ) -> Option<Again> {
+        run: &RunHandle,
+    ) -> Option<ResumableProgram> {
         if tool != NAME {
             return None;
         }
@@ -113,8 +113,8 @@ impl Prepares for LispEval {
         let request = self.request(arguments, &context);
         let shaped = shaping(&self.options, &request, self.options.shaper_for(&context));
         let asks = self.options.asks.as_ref();
-        let asker = asks.and_then(|asks| asks.asker_of_run(NAME, &context, seed, call.round + 1));
-        Some(Again { request, asker, shaped: Box::new(shaped) })
+        let asker = asks.and_then(|asks| asks.asker_of_run(NAME, &context, run, call.round + 1));
+        Some(ResumableProgram { request, asker, shaped: Box::new(shaped) })
     }
 }
 
@@ -172,7 +172,7 @@ impl Tool for LispEval {
             }
             None => {
                 let eval = self.evaluator.eval(request);
-                async move { Ran::Ended(shaped(eval.await)) }.boxed()
+                async move { ProgramEnd::Replied(shaped(eval.await)) }.boxed()
             }
         };
         let waiting = || self.when_waiting(given, context, shaper);

@@ -15,7 +15,7 @@ use super::shaping::{Shaper, running};
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::tool::{CallContext, Preparation, ToolReply};
-use ptc_runs::{LongCall, NotKept, Progress, Ran, Runs, Seen, WaitingRun};
+use ptc_runs::{Driver, ProgramEnd, RunError, RunView, Runs, Status};
 
 pub use arguments::MAX_WAIT;
 pub(super) use arguments::{run_id, wait_ms};
@@ -23,14 +23,14 @@ pub(super) use arguments::{run_id, wait_ms};
 /// A program that may become a run.
 pub(super) struct Long {
     runs: Arc<Runs>,
-    call: LongCall,
+    call: Driver,
     /// True if its client takes tasks.
     takes_tasks: bool,
 }
 
 impl Long {
     /// Its call.
-    pub(super) fn call(&self) -> &LongCall {
+    pub(super) fn call(&self) -> &Driver {
         &self.call
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn begin(
 }
 
 /// The answer of a call whose run waits.
-pub(super) type WhenWaiting = Box<dyn FnOnce(WaitingRun) -> BoxFuture<'static, ToolReply> + Send>;
+pub(super) type WhenWaiting = Box<dyn FnOnce(RunView) -> BoxFuture<'static, ToolReply> + Send>;
 
 /// The program, prepared for running.
 pub(super) fn prepared(
@@ -71,13 +71,13 @@ pub(super) fn prepared(
     loan: &PermitLoan,
     shaper: Shaper,
     waiting: impl FnOnce() -> WhenWaiting,
-    work: BoxFuture<'static, Ran>,
+    work: BoxFuture<'static, ProgramEnd>,
 ) -> Preparation {
     let Some(Long { runs, call, takes_tasks }) = long else {
-        return Preparation::Gated(work.map(Ran::alone).boxed());
+        return Preparation::Gated(work.map(ProgramEnd::alone).boxed());
     };
     if call.is_long() && !runs.has_room(principal) {
-        return Preparation::Done(too_many());
+        return Preparation::Done(RunError::TooMany.reply());
     }
     let mut permit = match runs.enter(principal) {
         Ok(permit) => permit,
@@ -85,44 +85,29 @@ pub(super) fn prepared(
     };
     loan.bind(&mut permit);
     let waiting = waiting();
-    let attended = runs.clone().attend(call, principal.clone(), tool, work, permit);
+    let attended = call.attend(runs.clone(), principal.clone(), tool, work, permit);
     let principal = principal.clone();
     let answer = attended.then(move |attended| async move {
-        match attended {
-            Ok(Seen::Ended(_, reply)) => *reply,
-            Ok(Seen::Running(progress)) if takes_tasks => {
-                told_as_task(&runs, &principal, &progress, &shaper).await
-            }
-            Ok(Seen::Running(progress)) => running(&shaper, &progress),
-            Ok(Seen::Waiting(run)) => waiting(run).await,
-            Err(NotKept::TooMany) => too_many(),
-            Err(NotKept::Unavailable) => {
-                let message = "the state store is unavailable: this program could not be kept, and was ended";
-                ToolReply::failure("state_unavailable", message, message)
-            }
+        let run = match attended.map(RunView::into_reply) {
+            Ok(Ok(reply)) => return reply,
+            Ok(Err(run)) => run,
+            Err(why) => return why.reply(),
+        };
+        match run.status {
+            Status::Waiting => waiting(*run).await,
+            _ if takes_tasks => told_as_task(&runs, &principal, &run, &shaper).await,
+            _ => running(&shaper, &run),
         }
     });
     Preparation::Free(answer.boxed())
 }
 
 /// The answer to a client that takes tasks, about a run that still runs.
-async fn told_as_task(
-    runs: &Arc<Runs>,
-    principal: &Principal,
-    progress: &Progress,
-    shaper: &Shaper,
-) -> ToolReply {
+async fn told_as_task(runs: &Arc<Runs>, principal: &Principal, run: &RunView, shaper: &Shaper) -> ToolReply {
     // Its program may have asked by now, and have been suspended into the store.
-    match runs.task(principal, &progress.run_id).await {
+    match runs.task(principal, &run.run_id).await {
         // A client that gets a task asks it for its questions.
-        Ok(run) => ToolReply::task(run.into_task(|_| "{}".to_owned())),
-        Err(_) => running(shaper, progress),
+        Ok(task) => ToolReply::task(task.into_task(|_| "{}".to_owned())),
+        Err(_) => running(shaper, run),
     }
-}
-
-/// The limit on runs is reached (waiting.md 8).
-fn too_many() -> ToolReply {
-    let feedback = "As many programs run or wait as may (--max-runs, --max-runs-per-owner, --max-run-bytes-per-owner). \
-                    Finish or stop one (lisp_resume, lisp_wait, lisp_cancel), and retry.";
-    ToolReply::failure("busy", "too many runs are kept", feedback)
 }

@@ -30,7 +30,7 @@ fn runs() -> Arc<Runs> {
     Runs::new(settings, ordinary, &state, StoreLimits::default(), engine, limiter, Redactor::new())
 }
 
-fn suspension() -> Ran {
+fn suspension() -> ProgramEnd {
     let call = KeptCall {
         arguments: None,
         revision: "2026-07-28".to_owned(),
@@ -41,7 +41,7 @@ fn suspension() -> Ran {
         task_modes: Some(1),
     };
     let suspended = Suspended { snapshot: bytes::Bytes::from_static(b"a program"), questions: Vec::new() };
-    Ran::Waits(Box::new(suspended), call)
+    ProgramEnd::Suspended(Box::new(suspended), call)
 }
 
 #[tokio::test]
@@ -51,18 +51,9 @@ async fn a_program_that_leaves_while_its_client_is_told_of_it_is_a_task() {
     let work = async { suspension() }.boxed();
     let permit = runs.enter(&ada).unwrap();
     // As if it had asked between the end of its client's wait and the answer.
-    let Ok(Seen::Waiting(run)) = runs.clone().attend(call, ada.clone(), "lisp_eval", work, permit).await
-    else {
-        panic!("it leaves")
-    };
-    let progress = Progress {
-        run_id: run.run_id.clone(),
-        elapsed: Duration::from_millis(1),
-        calls: 0,
-        prints: Vec::new(),
-        omitted: 0,
-    };
-    let told = told_as_task(&runs, &ada, &progress, &Shaper::new(Profile::Slim, 1000)).await;
+    let run = call.attend(runs.clone(), ada.clone(), "lisp_eval", work, permit).await.unwrap();
+    assert_eq!(run.status, Status::Waiting);
+    let told = told_as_task(&runs, &ada, &run, &Shaper::new(Profile::Slim, 1000)).await;
     let Some(Instead::Task(task)) = told.instead.as_deref() else { panic!("no task: {told:?}") };
     assert_eq!(task.id, run.run_id);
     assert!(matches!(task.state, TaskState::Input(_)), "{task:?}");

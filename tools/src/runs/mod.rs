@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::lisp_eval::EvalOptions;
 use crate::shaping::{Shaper, running, waiting};
 use ptc_protocol::tool::{Tool, ToolReply};
-use ptc_runs::{NotSeen, Seen};
+use ptc_runs::{RunError, RunView, Status};
 
 /// The tools, if programs may become runs.
 pub fn tools(options: &EvalOptions) -> Vec<Box<dyn Tool>> {
@@ -29,12 +29,17 @@ pub fn tools(options: &EvalOptions) -> Vec<Box<dyn Tool>> {
 }
 
 /// The answer about a run. `notes` are about answers that did not count.
-fn told(options: &EvalOptions, shaper: &Shaper, seen: Result<Seen, NotSeen>, notes: &[String]) -> ToolReply {
-    match (seen, &options.asks) {
-        (Ok(Seen::Running(progress)), _) => running(shaper, &progress),
-        (Ok(Seen::Ended(_, reply)), _) => *reply,
-        (Ok(Seen::Waiting(run)), Some(asks)) => asks.told(&run, shaper, notes),
-        (Ok(Seen::Waiting(run)), None) => waiting(shaper, &run, None, notes),
+fn told(
+    options: &EvalOptions,
+    shaper: &Shaper,
+    run: Result<RunView, RunError>,
+    notes: &[String],
+) -> ToolReply {
+    match (run.map(RunView::into_reply), &options.asks) {
+        (Ok(Ok(reply)), _) => reply,
+        (Ok(Err(run)), _) if run.status == Status::Running => running(shaper, &run),
+        (Ok(Err(run)), Some(asks)) => asks.told(&run, shaper, notes),
+        (Ok(Err(run)), None) => waiting(shaper, &run, None, notes),
         (Err(why), _) => why.reply(),
     }
 }

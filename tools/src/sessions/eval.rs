@@ -31,7 +31,7 @@ use ptc_protocol::report::{ErrorReason, Payload};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
 use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool, ToolReply};
-use ptc_runs::Ran;
+use ptc_runs::ProgramEnd;
 
 /// The tool.
 pub(super) struct Eval {
@@ -61,7 +61,7 @@ impl Eval {
         let shaper = self.options.shaper_for(context);
         let work = if directory.stored.is_some() {
             let owner = context.owner.clone();
-            super::stored::run(directory, options, shaper, id, owner, request).map(Ran::Ended).boxed()
+            super::stored::run(directory, options, shaper, id, owner, request).map(ProgramEnd::Replied).boxed()
         } else {
             let reservation = match directory.reserve(&id, &context.owner) {
                 Ok(reservation) => reservation,
@@ -72,7 +72,7 @@ impl Eval {
                 session_rules: Some(reservation.rules()),
                 ..request
             };
-            run(directory, options, shaper, reservation, request).map(Ran::Ended).boxed()
+            run(directory, options, shaper, reservation, request).map(ProgramEnd::Replied).boxed()
         };
         let (loan, waiting) = (&context.permit, || self.when_waiting(shaper));
         Ok(long::prepared(long_call, "lisp_session_eval", principal, loan, shaper, waiting, work))

@@ -8,25 +8,25 @@ use super::limits::caps;
 use super::sections::Sections;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::ToolReply;
-use ptc_runs::Progress;
+use ptc_runs::RunView;
 
 /// The answer of a program that runs.
-pub(in super::super) fn running(shaper: &Shaper, progress: &Progress) -> ToolReply {
-    let shown = latest(shaper, &progress.prints);
-    let omitted = progress.omitted + (progress.prints.len() - shown.len()) as u64;
+pub(in super::super) fn running(shaper: &Shaper, run: &RunView) -> ToolReply {
+    let shown = latest(shaper, &run.prints);
+    let omitted = run.omitted + (run.prints.len() - shown.len()) as u64;
     let structured = || {
         object_text(|object| {
             object.string("status", "running");
-            object.string("run_id", &progress.run_id);
-            object.integer("elapsed_ms", u64::try_from(progress.elapsed.as_millis()).unwrap_or(u64::MAX));
-            object.integer("upstream_calls", u64::from(progress.calls));
+            object.string("run_id", &run.run_id);
+            object.integer("elapsed_ms", u64::try_from(run.elapsed.as_millis()).unwrap_or(u64::MAX));
+            object.integer("upstream_calls", u64::from(run.calls));
             object.strings("prints", shown.iter().map(String::as_str));
             object.integer("prints_omitted", omitted);
         })
     };
     let reply = match shaper.profile {
-        Profile::Slim => ToolReply::text(false, text(progress, shown, omitted)),
-        Profile::Structured => ToolReply::structured(false, text(progress, shown, omitted), structured()),
+        Profile::Slim => ToolReply::text(false, text(run, shown, omitted)),
+        Profile::Structured => ToolReply::structured(false, text(run, shown, omitted), structured()),
         Profile::Debug => ToolReply::mirrored(false, structured()),
     };
     guard(shaper, reply)
@@ -45,19 +45,19 @@ pub(in super::super) fn cancelled(shaper: &Shaper, run_id: &str) -> ToolReply {
     }
 }
 
-fn text(progress: &Progress, shown: &[String], omitted: u64) -> String {
-    let run = &progress.run_id;
-    let (tenths, calls) = (progress.elapsed.as_millis() / 100, progress.calls);
+fn text(run: &RunView, shown: &[String], omitted: u64) -> String {
+    let id = &run.run_id;
+    let (tenths, calls) = (run.elapsed.as_millis() / 100, run.calls);
     let seconds = format!("{}.{}", tenths / 10, tenths % 10);
     let plural = if calls == 1 { "" } else { "s" };
     let mut text = Sections::default();
-    text.ours(&format!("running: {run} for {seconds} s, {calls} upstream call{plural} made"));
+    text.ours(&format!("running: {id} for {seconds} s, {calls} upstream call{plural} made"));
     text.prints(shown, shown);
     if omitted > 0 {
         text.ours(&format!("note: {omitted} earlier prints are left out"));
     }
     text.ours(&format!(
-        "Call lisp_wait {{\"run_id\":\"{run}\"}} for the result; lisp_cancel {{\"run_id\":\"{run}\"}} stops it."
+        "Call lisp_wait {{\"run_id\":\"{id}\"}} for the result; lisp_cancel {{\"run_id\":\"{id}\"}} stops it."
     ));
     text.into_text()
 }
@@ -81,13 +81,12 @@ mod tests {
     use super::*;
     use ptc_protocol::tool::ReplyText;
 
-    fn progress(prints: &[&str]) -> Progress {
-        Progress {
-            run_id: "run_abc".into(),
+    fn progress(prints: &[&str]) -> RunView {
+        RunView {
             elapsed: Duration::from_millis(20_004),
             calls: 12,
             prints: prints.iter().map(|print| (*print).to_owned()).collect(),
-            omitted: 0,
+            ..RunView::running("run_abc".into())
         }
     }
 

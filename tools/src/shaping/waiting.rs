@@ -11,13 +11,13 @@ use super::guard::guard;
 use super::sections::Sections;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::ToolReply;
-use ptc_runs::WaitingRun;
+use ptc_runs::RunView;
 
 /// The answer about a program that waits. `console` is the page where people answer; `notes` are about answers that
 /// did not count.
 pub(in super::super) fn waiting(
     shaper: &Shaper,
-    run: &WaitingRun,
+    run: &RunView,
     console: Option<&str>,
     notes: &[String],
 ) -> ToolReply {
@@ -36,12 +36,12 @@ fn by_model(kept: &PendingQuestion) -> bool {
     kept.question.accepts(Channel::Model)
 }
 
-fn structured(run: &WaitingRun, page: Option<&str>, notes: &[String]) -> String {
+fn structured(run: &RunView, page: Option<&str>, notes: &[String]) -> String {
     object_text(|object| {
         object.string("status", "waiting");
         object.string("run_id", &run.run_id);
         object.string("expires_at", &expires_at(run));
-        write_array(object.key("questions"), &run.questions, |out, kept| {
+        write_array(object.key("questions"), run.open(), |out, kept| {
             let json = object_text(|object| {
                 object.string("id", &kept.id.to_string());
                 object.string("kind", kept.question.kind.as_str());
@@ -67,8 +67,8 @@ fn structured(run: &WaitingRun, page: Option<&str>, notes: &[String]) -> String 
     })
 }
 
-fn expires_at(run: &WaitingRun) -> String {
-    let at = Timestamp::from_millisecond(run.expires_at_ms).unwrap_or_default();
+fn expires_at(run: &RunView) -> String {
+    let at = Timestamp::from_millisecond(run.expires_at_ms.unwrap_or(run.began_ms)).unwrap_or_default();
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
@@ -80,16 +80,16 @@ fn message(kept: &PendingQuestion) -> String {
     }
 }
 
-fn text(run: &WaitingRun, page: Option<&str>, notes: &[String]) -> String {
-    let (id, count) = (&run.run_id, run.questions.len());
+fn text(run: &RunView, page: Option<&str>, notes: &[String]) -> String {
+    let (id, count) = (&run.run_id, run.open().count());
     let (plural, verb) = if count == 1 { ("", "is") } else { ("s", "are") };
     let mut text = Sections::default();
     text.ours(&format!("waiting: {count} answer{plural} {verb} needed before {id} goes on"));
     text.ours(&format!("It ends at {} if nobody answers.", expires_at(run)));
     notes.iter().for_each(|note| text.line(&format!("note: {note}")));
-    let shown: Vec<String> = run.questions.iter().map(shown).collect();
+    let shown: Vec<String> = run.open().map(shown).collect();
     text.ours(&block("question", &shown.join("\n")));
-    let (model, others): (Vec<_>, Vec<_>) = run.questions.iter().partition(|kept| by_model(kept));
+    let (model, others): (Vec<_>, Vec<_>) = run.open().partition(|kept| by_model(kept));
     if !model.is_empty() {
         let answers = model.iter().map(|kept| {
             let content = match &kept.question.mode {

@@ -12,7 +12,7 @@ use super::asking::Asks;
 use super::lisp_eval::EvalOptions;
 use ptc_protocol::tasks::{TaskAnswerError, TaskClient, TaskDesk, TaskError, TaskNews};
 use ptc_protocol::tool::Task;
-use ptc_runs::{NotSeen, Runs};
+use ptc_runs::{RunError, Runs};
 
 /// The desk of tasks, if programs may outlive their calls.
 pub fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
@@ -38,10 +38,10 @@ impl Desk {
     }
 }
 
-fn no_task(why: NotSeen) -> TaskError {
+fn no_task(why: RunError) -> TaskError {
     match why {
-        NotSeen::NotFound => TaskError::Unknown,
-        NotSeen::Unavailable => TaskError::Unavailable,
+        RunError::NotFound => TaskError::Unknown,
+        _ => TaskError::Unavailable,
     }
 }
 

@@ -17,7 +17,7 @@ use super::headers::Headers;
 use super::small_body;
 use ptc_observers::console::{RunsFacts, cancelled, taken, whole_question};
 use ptc_protocol::principal::Principal;
-use ptc_runs::{NotSeen, Runs};
+use ptc_runs::{RunError, Runs};
 
 /// The path of the list, and the prefix of the path of each run.
 const RUNS: &str = "/console/api/runs";
@@ -80,7 +80,7 @@ pub(super) async fn answer(
         // Without runs the list is always empty.
         return match path == RUNS && is_read(method) {
             true => data(endpoint.telemetry.console_runs(&facts(caller), &[], None)),
-            false => refused(NotSeen::NotFound),
+            false => refused(RunError::NotFound),
         };
     };
     if path == RUNS {
@@ -169,7 +169,7 @@ async fn act(
         }
         RunAction::Cancel => {
             let seen = runs.cancel(&owner, run_id).await.map_err(refused)?;
-            Ok(data(cancelled(run_id, &seen)))
+            Ok(data(cancelled(&seen)))
         }
     }
 }
@@ -181,25 +181,25 @@ async fn owner(
     caller: &HttpCaller,
     run_id: &str,
     named: Option<String>,
-) -> Result<Principal, NotSeen> {
+) -> Result<Principal, RunError> {
     let own = caller.principal.name();
     if !caller.is_operator {
         let is_own = named.is_none_or(|name| name == own);
-        return if is_own { Ok(caller.principal.clone()) } else { Err(NotSeen::NotFound) };
+        return if is_own { Ok(caller.principal.clone()) } else { Err(RunError::NotFound) };
     }
     let run = runs.view(None, run_id).await?;
     let is_meant = named.is_none_or(|name| name == *run.principal);
-    if is_meant { Ok(runs.principal(&run.principal)) } else { Err(NotSeen::NotFound) }
+    if is_meant { Ok(runs.principal(&run.principal)) } else { Err(RunError::NotFound) }
 }
 
 fn wrong(why: String) -> HttpResponse {
     answer::json(StatusCode::BAD_REQUEST, json!({"error": why}).to_string())
 }
 
-fn refused(why: NotSeen) -> HttpResponse {
+fn refused(why: RunError) -> HttpResponse {
     let (status, text) = match why {
-        NotSeen::NotFound => (StatusCode::NOT_FOUND, "run not found"),
-        NotSeen::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "the state store does not answer"),
+        RunError::NotFound => (StatusCode::NOT_FOUND, "run not found"),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "the state store does not answer"),
     };
     answer::json(status, json!({"error": text}).to_string())
 }

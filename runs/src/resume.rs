@@ -1,4 +1,4 @@
-//! Stores programs that wait for people, and resumes them (waiting.md 4.4 and state.md 6).
+//! Stores programs, and resumes those that waited for people (waiting.md 4.4 and state.md 6).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,33 +9,33 @@ use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, Resume, ResumeFault, Sus
 use ptc_host::state::{Commit, End, Key, Kind, Owner as StoreOwner, Room, StateError, Write};
 use tracing::info;
 
-use super::attend::{LongCall, NotKept};
-use super::held::Held;
-use super::lease::Lease;
-use super::look::WaitingRun;
+use super::active::ActiveRun;
+use super::driver::{Driver, ProgramEnd, ResidentQuestions, RunHandle};
+use super::lease::{Lease, LeaseGuard};
 use super::record::{KeptCall, RunRecord, Status, Wait};
-use super::seed::{Ran, RunSeed};
-use super::{PermitSlot, Runs, drive, key};
+use super::view::RunView;
+use super::{RunError, Runs, key};
 use ptc_host::digest::short_hash;
+use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::timestamp;
 use ptc_protocol::tool::ToolReply;
 
-/// Prepares the program of a run for resuming, in any process.
-pub trait Prepares: Send + Sync {
-    /// Prepares the program of this call of `tool`; `seed` is its run. Returns `None` if its arguments are no longer
+/// Makes the programs of runs again, in any process.
+pub trait ProgramSource: Send + Sync {
+    /// Prepares the program of this call of `tool`; `handle` is its run. Returns `None` if its arguments are no longer
     /// valid.
     fn prepare_again(
         &self,
         tool: &str,
         call: &KeptCall,
         principal: &Principal,
-        seed: &RunSeed,
-    ) -> Option<Prepared>;
+        handle: &RunHandle,
+    ) -> Option<ResumableProgram>;
 }
 
 /// A program that is ready to resume.
-pub struct Prepared {
+pub struct ResumableProgram {
     /// The request, as its call had it.
     pub request: EvalRequest,
     /// Asks people on its behalf.
@@ -45,25 +45,61 @@ pub struct Prepared {
 }
 
 impl Runs {
+    /// Creates the record of a run whose program is in this process; with `questions` it waits.
+    pub(super) async fn store_running(
+        &self,
+        driver: &Driver,
+        principal: &Principal,
+        record: RunRecord,
+        questions: Option<ResidentQuestions>,
+    ) -> Result<(Arc<ActiveRun>, Lease), RunError> {
+        self.knows(principal);
+        let key = key(principal, &driver.handle().id).map_err(|_| RunError::NotStored)?;
+        self.has_room_in_store(principal, key.owner()).await?;
+        let run = Arc::new(ActiveRun::new(key.clone(), driver.began, driver.guard.clone(), record));
+        let waits = questions.is_some();
+        questions.into_iter().for_each(|questions| self.waits(&run, questions));
+        let record = run.record();
+        let lease = self.take_lease(key, 0, &record, &driver.guard).await;
+        let lease = lease.map_err(|error| RunError::not_stored(&error))?;
+        match waits {
+            true => self.tells_waiting(&run.key, &record),
+            false => self.tells_status(&run.key, &record),
+        }
+        Ok((run, lease))
+    }
+
+    /// Takes the lease of a run whose record is at `version`, and writes the record.
+    async fn take_lease(
+        &self,
+        key: Key,
+        version: u64,
+        record: &RunRecord,
+        guard: &Arc<LeaseGuard>,
+    ) -> Result<Lease, StateError> {
+        let (store, replica) = (self.store.clone(), self.replica.clone());
+        Lease::take(store, replica, key, version, record, self.longest_life(), guard.clone()).await
+    }
+
     /// Stores a suspended program. The replica that takes the last answer resumes it.
-    pub(super) async fn keep_program(
+    pub(super) async fn store_suspended(
         &self,
         principal: &Principal,
         id: &str,
         record: RunRecord,
         suspended: Suspended,
         call: KeptCall,
-    ) -> Result<WaitingRun, NotKept> {
+    ) -> Result<RunView, RunError> {
         self.knows(principal);
-        let key = key(principal, id).map_err(|_| NotKept::Unavailable)?;
+        let key = key(principal, id).map_err(|_| RunError::NotStored)?;
         self.has_room_in_store(principal, key.owner()).await?;
         let (record, bytes) = self.waiting_record(record, suspended, call).written().await;
         let write = Write::put(key.clone(), 0, bytes);
         let life = self.waiting_life(&record);
         let write = write.resting(life).ending(End::After(life));
-        self.store.commit(Commit::one(write)).await.map_err(|error| NotKept::of(&error))?;
+        self.store.commit(Commit::one(write)).await.map_err(|error| RunError::not_stored(&error))?;
         self.tells_waiting(&key, &record);
-        Ok(WaitingRun::of_record(key.id(), &record))
+        Ok(RunView::of(key.id(), &record))
     }
 
     /// The record of a run whose program was suspended.
@@ -94,21 +130,19 @@ impl Runs {
     /// # Errors
     /// [`StateError::Conflict`] if another replica resumed or changed it; other errors of the store. Nothing has run
     /// in that case.
-    pub(super) async fn go_on(
+    pub(super) async fn resume(
         self: &Arc<Self>,
         key: &Key,
         version: u64,
         record: RunRecord,
     ) -> Result<(), StateError> {
         let principal = self.principal(&record.principal);
-        let (seed, pinned) = RunSeed::of(key.id().clone());
+        let (handle, asked) = RunHandle::new(key.id().clone());
         // Its client knows the id.
-        seed.tell();
-        let prepares = self.prepares.get().cloned();
-        let prepared = match (&prepares, &record.call) {
-            (Some(prepares), Some(call)) => prepares.prepare_again(&record.tool, call, &principal, &seed),
-            _ => None,
-        };
+        handle.tell();
+        let source = self.programs.get().zip(record.call.as_ref());
+        let program = source
+            .and_then(|(programs, call)| programs.prepare_again(&record.tool, call, &principal, &handle));
         let running = RunRecord {
             status: Status::Running,
             wait: None,
@@ -117,60 +151,52 @@ impl Runs {
             snapshot: bytes::Bytes::new(),
             ..record.clone()
         };
-        let mut request = match &prepared {
-            Some(prepared) => prepared.request.clone(),
+        let mut request = match &program {
+            Some(program) => program.request.clone(),
             None => EvalRequest::new(""),
         };
-        let is_long = record.call.as_ref().is_some_and(|call| call.is_long);
-        if is_long {
+        if record.call.as_ref().is_some_and(|call| call.is_long) {
             request.limits.timeout = self.settings.timeout;
         }
-        let LongCall { guard, prints, pinned, began, .. } = self.followed(seed, pinned, None, &mut request);
-        guard.note(record.calls);
-        let (store, replica) = (self.store.clone(), self.replica.clone());
-        let life = self.longest_life();
-        let taken = Lease::take(store, replica, key.clone(), version, &running, life, guard.clone());
-        let lease = taken.await?;
+        let driver = Driver::new((handle, asked), None, &mut request);
+        driver.guard.note(record.calls);
+        let lease = self.take_lease(key.clone(), version, &running, &driver.guard).await?;
         self.tells_status(key, &running);
         info!(event = "run_goes_on", run_hash = &short_hash(key.id().as_bytes())[..8], tool = record.tool);
-        let held = Arc::new(Held::new(key.clone(), began, guard, running));
-        let permit = PermitSlot::default();
-        let work = match prepared {
-            Some(prepared) => {
-                self.clone().resumed(prepared, request, record, principal.clone(), permit.clone()).boxed()
-            }
-            None => std::future::ready(Ran::Ended(other_build())).boxed(),
+        let run = Arc::new(ActiveRun::new(key.clone(), driver.began, driver.guard.clone(), running));
+        let loan = PermitLoan::default();
+        request.permit = Some(loan.shared());
+        let work = match program {
+            Some(program) => self.clone().resumed(program, request, record).boxed(),
+            None => std::future::ready(ProgramEnd::Replied(other_build())).boxed(),
         };
-        self.clone().begin_driving(principal, drive::Driven { held, lease, work, prints, permit, pinned });
+        driver.spawn(self.clone(), run, lease, work, None, loan);
         self.has_changed(key);
         Ok(())
     }
 
-    /// The resumed program, as soon as it may run.
+    /// The resumed program.
     fn resumed(
         self: Arc<Self>,
-        prepared: Prepared,
+        program: ResumableProgram,
         mut request: EvalRequest,
         record: RunRecord,
-        principal: Principal,
-        permit: PermitSlot,
-    ) -> impl Future<Output = Ran> + Send {
-        let answers = record.questions().iter().filter_map(|kept| Some((kept.id, kept.answer.clone()?)));
+    ) -> impl Future<Output = ProgramEnd> + Send {
+        let answers = record.questions().iter().filter_map(|asked| Some((asked.id, asked.answer.clone()?)));
         let resume = Resume { snapshot: record.snapshot.clone(), answers: answers.collect(), gate: None };
         request.resume = Some(Arc::new(resume));
-        request.asker = prepared.asker;
-        request.permit = Some(permit.loan().shared());
-        let shaped = prepared.shaped;
+        request.asker = program.asker;
         async move {
-            permit.put(self.limiter.enter(&principal).await);
             let outcome = self.engine.eval(request).await;
             match (outcome.suspended, outcome.resume_fault.clone(), record.call) {
                 (Some(suspended), _, Some(call)) => {
                     let call = KeptCall { round: call.round + 1, ..call };
-                    Ran::Waits(suspended, call)
+                    ProgramEnd::Suspended(suspended, call)
                 }
-                (_, Some(ResumeFault::OtherBuild), _) => Ran::Ended(other_build()),
-                (suspended, ..) => Ran::Ended(shaped(EvalOutcome { suspended, ..outcome })),
+                (_, Some(ResumeFault::OtherBuild), _) => ProgramEnd::Replied(other_build()),
+                (suspended, ..) => {
+                    ProgramEnd::Replied((program.shaped)(EvalOutcome { suspended, ..outcome }))
+                }
             }
         }
     }
@@ -186,17 +212,17 @@ impl Runs {
         &self,
         principal: &Principal,
         owner: &StoreOwner,
-    ) -> Result<(), NotKept> {
+    ) -> Result<(), RunError> {
         if !self.has_room(principal) {
-            return Err(NotKept::TooMany);
+            return Err(RunError::TooMany);
         }
         let settings = &self.settings;
         let room =
             Room { records: settings.max_per_owner, bytes: settings.max_bytes_per_owner, all: settings.max };
         match self.store.has_room(owner, Kind::Run, room).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(NotKept::TooMany),
-            Err(error) => Err(NotKept::of(&error)),
+            Ok(false) => Err(RunError::TooMany),
+            Err(error) => Err(RunError::not_stored(&error)),
         }
     }
 }

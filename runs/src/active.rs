@@ -1,42 +1,26 @@
 //! A run whose lease this process holds.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ptc_host::questions::{Answer, PendingQuestion, QuestionId, Receipt};
 use ptc_host::state::Key;
 use ptc_host::time::{self, Instant, timeout_at};
 use tokio::sync::{Notify, oneshot, watch};
 
-use super::answering::{Sent, take_answers};
+use super::answering::{SentAnswers, take_answers};
+use super::driver::ResidentQuestions;
 use super::lease::LeaseGuard;
-use super::look::{Seen, WaitingRun};
 use super::record::{RunRecord, Status, Wait};
-use super::seed::Pinned;
+use super::view::RunView;
 use ptc_protocol::timestamp;
 use ptc_protocol::tool::ToolReply;
 
-/// The progress of a running program, as its client sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// The id of the run.
-    pub run_id: Arc<str>,
-    /// The time since its call arrived.
-    pub elapsed: Duration,
-    /// The upstream calls that it has made.
-    pub calls: u32,
-    /// The output printed since the last reply.
-    pub prints: Vec<String>,
-    /// Prints since then that were dropped.
-    pub omitted: u64,
-}
-
 /// A run that this process drives, or drove until a moment ago.
-pub(super) struct Held {
+pub(super) struct ActiveRun {
     pub(super) key: Key,
     began: Instant,
     pub(super) guard: Arc<LeaseGuard>,
-    live: watch::Sender<Live>,
+    live: watch::Sender<LiveState>,
     /// The end that somebody orders: cancelled, or interrupted as the process shuts down.
     pub(super) orders: watch::Sender<Option<Status>>,
     /// Notified when its inbox may have a message, or it was answered.
@@ -44,7 +28,7 @@ pub(super) struct Held {
 }
 
 /// The changing part of a run that this process holds.
-struct Live {
+struct LiveState {
     /// Its record, except for the number of its calls.
     record: RunRecord,
     /// Takes the answers of a resident program that waits, or waited until a moment ago.
@@ -59,7 +43,7 @@ struct Live {
     has_left: bool,
 }
 
-impl Live {
+impl LiveState {
     fn changes_to(&mut self, status: Status) {
         self.record.status = status;
         self.record.updated_ms = timestamp::shared_now_ms();
@@ -69,26 +53,14 @@ impl Live {
     fn is_over(&self) -> bool {
         self.has_left || self.reply.is_some()
     }
-
-    /// What a client sees, without progress; `None` if its program is in the store.
-    fn seen(&self, id: &Arc<str>) -> Option<Seen<()>> {
-        if self.has_left {
-            return None;
-        }
-        Some(match (&self.reply, &self.record.wait) {
-            (Some(reply), _) => Seen::Ended(self.record.status, Box::new(reply.clone())),
-            (None, Some(_)) => Seen::Waiting(WaitingRun::of_record(id, &self.record)),
-            (None, None) => Seen::Running(()),
-        })
-    }
 }
 
-impl Held {
+impl ActiveRun {
     /// The run of this record.
-    pub(super) fn new(key: Key, began: Instant, guard: Arc<LeaseGuard>, record: RunRecord) -> Held {
+    pub(super) fn new(key: Key, began: Instant, guard: Arc<LeaseGuard>, record: RunRecord) -> ActiveRun {
         let (answered, answers) = (None, Vec::new());
-        let live = Live { record, answered, answers, told: 0, reply: None, has_left: false };
-        Held {
+        let live = LiveState { record, answered, answers, told: 0, reply: None, has_left: false };
+        ActiveRun {
             key,
             began,
             guard,
@@ -99,7 +71,7 @@ impl Held {
     }
 
     /// Changes it in a way that nobody waits for.
-    fn note<T>(&self, change: impl FnOnce(&mut Live) -> T) -> T {
+    fn note<T>(&self, change: impl FnOnce(&mut LiveState) -> T) -> T {
         let mut noted = None;
         self.live.send_if_modified(|live| {
             noted = Some(change(live));
@@ -128,26 +100,45 @@ impl Held {
         self.note(|live| live.record.until_ms = live.record.until_ms.max(until_ms));
     }
 
-    /// Its open questions, if it waits in this process.
-    pub(super) fn waiting(&self) -> Option<WaitingRun> {
-        let live = self.live.borrow();
-        live.record.wait.as_ref().map(|_| WaitingRun::of_record(self.key.id(), &live.record))
+    /// True if its program waits for answers in this process.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.live.borrow().record.wait.is_some()
     }
 
-    /// Its progress. Marks the prints as reported.
-    pub(super) fn progress(&self) -> Progress {
-        let (prints, omitted) = self.note(|live| {
-            let new = live.record.prints.after(live.told);
+    /// True if its resident program waits, or has its answers and needs a permit to take them.
+    pub(super) fn is_paused(&self) -> bool {
+        self.live.borrow().answered.is_some()
+    }
+
+    /// The run as it is now; `None` if its program is in the store.
+    pub(super) fn peek(&self) -> Option<RunView> {
+        let live = self.live.borrow();
+        let view = RunView::of(self.key.id(), &live.record).replying(live.reply.clone());
+        (!live.has_left).then(|| RunView {
+            calls: self.guard.calls(),
+            elapsed: time::since(self.began),
+            ..view
+        })
+    }
+
+    /// The run as its client sees it now, which is told of the new prints of one that runs, and of the report of an end; `None`
+    /// if its program is in the store.
+    pub(super) fn view(&self) -> Option<RunView> {
+        let view = self.peek()?;
+        self.note(|live| {
+            live.reply.iter_mut().for_each(|reply| reply.report = None);
+            if view.status != Status::Running {
+                return Some(view);
+            }
+            let (prints, omitted) = live.record.prints.after(live.told);
             live.told = live.record.prints.count();
-            new
-        });
-        let (elapsed, calls) = (time::since(self.began), self.guard.calls());
-        Progress { run_id: self.key.id().clone(), elapsed, calls, prints, omitted }
+            Some(RunView { prints, omitted, ..view })
+        })
     }
 
     /// Notes that its program waits in this process, until then.
-    pub(super) fn waits(&self, pinned: Pinned, expires_at_ms: i64) {
-        let Pinned { open: questions, answered } = pinned;
+    pub(super) fn waits(&self, asked: ResidentQuestions, expires_at_ms: i64) {
+        let ResidentQuestions { open: questions, answered } = asked;
         self.live.send_modify(|live| {
             live.record.has_asked(&questions);
             live.record.wait = Some(Wait { questions, expires_at_ms, is_pinned: true, tail_ms: 0 });
@@ -158,7 +149,7 @@ impl Held {
 
     /// Takes answers for the questions that are open here; `None` if its program is in the store. Wakes the task that drives
     /// the run.
-    pub(super) fn answer(&self, sent: &Sent<'_>) -> Option<Vec<(QuestionId, Receipt)>> {
+    pub(super) fn answer(&self, sent: &SentAnswers<'_>) -> Option<Vec<(QuestionId, Receipt)>> {
         let mut receipts = None;
         self.live.send_if_modified(|live| {
             if live.has_left {
@@ -185,13 +176,7 @@ impl Held {
         receipts
     }
 
-    /// True if its resident program has all of its answers, and needs a permit to resume.
-    pub(super) fn is_released(&self) -> bool {
-        let live = self.live.borrow();
-        live.answered.is_some() && live.record.wait.is_none()
-    }
-
-    /// Resumes its resident program.
+    /// Resumes its program, if it is resident and waited.
     pub(super) fn go_on(&self) {
         self.note(|live| {
             let answers = std::mem::take(&mut live.answers);
@@ -236,28 +221,14 @@ impl Held {
     /// Waits until this process has nothing more to do for it.
     pub(super) async fn ended(&self) {
         // The sender is here.
-        let _ = self.live.subscribe().wait_for(Live::is_over).await;
+        let _ = self.live.subscribe().wait_for(LiveState::is_over).await;
     }
 
     /// Waits for its end, a question or `until`, and returns what a client sees then. The first caller that sees the
     /// end gets the report for observers. Returns `None` if the program is in the store.
-    pub(super) async fn seen(&self, until: Instant) -> Option<Seen> {
-        let is_news = |live: &Live| live.is_over() || live.record.status == Status::Waiting;
+    pub(super) async fn watch(&self, until: Instant) -> Option<RunView> {
+        let is_news = |live: &LiveState| live.is_over() || live.record.status == Status::Waiting;
         let _ = timeout_at(until, self.live.subscribe().wait_for(is_news)).await;
-        let seen = self.note(|live| {
-            let seen = live.seen(self.key.id());
-            live.reply.iter_mut().for_each(|reply| reply.report = None);
-            seen
-        });
-        Some(match seen? {
-            Seen::Running(()) => Seen::Running(self.progress()),
-            Seen::Waiting(run) => Seen::Waiting(run),
-            Seen::Ended(status, reply) => Seen::Ended(status, reply),
-        })
-    }
-
-    /// What a client sees now, without progress; `None` if its program is in the store.
-    pub(super) fn standing(&self) -> Option<Seen<()>> {
-        self.live.borrow().seen(self.key.id())
+        self.view()
     }
 }

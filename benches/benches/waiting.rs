@@ -10,7 +10,7 @@ use ptc_host::engine::{
     SavedCall, Verdict,
 };
 use ptc_host::questions::{Answer, Form, Level, Mode, PendingQuestion, Question, QuestionId, QuestionKind};
-use ptc_server::tools::asking::measuring::Travel;
+use ptc_server::tools::channels::measuring::Travel;
 use ptc_vm::graph::WireWriter;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use serde_json::json;

@@ -1,7 +1,12 @@
-//! The kinds of questions that a client shows to its user (waiting.md 4.1).
+//! The kinds of questions that a client shows to its user, and the parameters of `elicitation/create` (waiting.md 4.1).
 
+use ptc_host::questions::{FormDialect, Level, Mode, PendingQuestion};
 use ptc_mcp::Revision;
-use ptc_mcp::json::{Kind, Raw};
+use ptc_mcp::json::{Kind, Object, Raw, object_text};
+
+/// The form that replaces a page for a client that opens no pages: its `accept` means that the user has visited the
+/// page.
+const NO_FIELDS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The modes of `elicitation/create` that a client declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,10 +65,86 @@ impl Elicitation {
         }
     }
 
+    /// True if a client of this revision can show such a question and its answer counts.
+    pub fn shows(self, revision: Revision, level: Level, mode: &Mode) -> bool {
+        match mode {
+            Mode::Form(form) => {
+                self.form && level != Level::OutOfBand && form.fits(FormDialect::of(revision))
+            }
+            Mode::Url(_) => self.is_any(),
+        }
+    }
+
+    /// True if the client opens the page of such a question itself.
+    pub fn opens(self, mode: &Mode) -> bool {
+        matches!(mode, Mode::Url(_)) && self.url
+    }
+
+    /// The parameters. `fault` is the fault of the last answer; `page` names the page of a question, for a client
+    /// that is notified when its user is done there (handshake era).
+    pub fn params(
+        self,
+        revision: Revision,
+        message: &str,
+        mode: &Mode,
+        fault: Option<&str>,
+        page: Option<&str>,
+    ) -> String {
+        let message = match fault {
+            Some(fault) => format!("{fault}. {message}"),
+            None => message.to_owned(),
+        };
+        object_text(|params| match mode {
+            Mode::Form(form) => {
+                write_form(params, revision, &message, &form.to_json(FormDialect::of(revision)))
+            }
+            Mode::Url(url) if self.url => {
+                params.string("mode", "url");
+                params.string("url", url);
+                if let Some(page) = page {
+                    params.string("elicitationId", page);
+                }
+                params.string("message", &message);
+            }
+            Mode::Url(url) => {
+                let message = format!("{message} Go to {url} for that, and accept when you are done.");
+                write_form(params, revision, &message, NO_FIELDS);
+            }
+        })
+    }
+
+    /// These questions in these modes, as `inputRequests`: a JSON object.
+    pub fn requests<'q>(
+        self,
+        revision: Revision,
+        open: impl Iterator<Item = (&'q PendingQuestion, Mode)>,
+    ) -> String {
+        object_text(|requests| {
+            for (open, mode) in open {
+                let params =
+                    self.params(revision, &open.question.message, &mode, open.fault.as_deref(), None);
+                let request = object_text(|request| {
+                    request.string("method", "elicitation/create");
+                    request.raw("params", &params);
+                });
+                requests.raw(&open.id.to_string(), &request);
+            }
+        })
+    }
+
     /// The modes of these letters.
     pub fn of_letters(letters: &str) -> Option<Elicitation> {
         (0..4).map(Elicitation::of_bits).find(|modes| modes.letters() == letters)
     }
+}
+
+fn write_form(params: &mut Object<'_>, revision: Revision, message: &str, schema: &str) {
+    // Earlier revisions have only one mode, and do not name it.
+    if revision >= Revision::V2025_11_25 {
+        params.string("mode", "form");
+    }
+    params.string("message", message);
+    params.raw("requestedSchema", schema);
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 // Tests may read any clock.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-pub mod asking;
+pub mod channels;
 pub mod descriptions;
 mod evaluator;
 pub mod extensions;

@@ -31,7 +31,7 @@ use ptc_protocol::tool::{Registry, Tool};
 use ptc_protocol::{AskingSettings, Service, SessionNeed};
 use ptc_runs::webhook::Webhook;
 use ptc_runs::{Pages, ProgramSource, Runs, UpstreamPages};
-use ptc_tools::asking::{AskRules, Asks, Listener};
+use ptc_tools::channels::{AskRules, Asks, Listener};
 use ptc_tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use ptc_tools::extensions::{self, Extensions};
 use ptc_tools::lisp_debug::LispDebug;

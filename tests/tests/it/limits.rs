@@ -391,7 +391,7 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
         "tools/src/sessions/journal.rs",
         "the_newest_entries_within_both_bounds_are_kept",
     ),
-    ("--question-open-ms", "tools/src/asking/tests.rs", "nobody_waits_longer_than_a_question_is_open"),
+    ("--question-open-ms", "tools/src/channels/tests.rs", "nobody_waits_longer_than_a_question_is_open"),
     (
         "--page-wait-ms",
         "tests/tests/it/hosted_servers/asked.rs",
@@ -404,7 +404,7 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
         "upstreams_that_ask_in_vain",
     ),
     ("--sampling-max-tokens", "host/tests/upstreams/sampling_programs.rs", "a_call_is_sent_again"),
-    ("--max-questions-per-program", "tools/src/asking/tests.rs", "a_program_asks_no_more_than_it_may"),
+    ("--max-questions-per-program", "tools/src/channels/tests.rs", "a_program_asks_no_more_than_it_may"),
     (
         "--request-state-ttl-ms",
         "protocol/src/request_state/tests.rs",
@@ -412,7 +412,7 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
     ),
     (
         "--max-request-state-bytes",
-        "tools/src/asking/tests.rs",
+        "tools/src/channels/tests.rs",
         "a_program_that_is_too_large_to_travel_stays_and_its_handle_travels",
     ),
     ("--max-state-bytes-per-owner", "host/tests/state/suite.rs", "bytes_are_counted_over_all_of_a_principal"),

@@ -9,7 +9,7 @@ use ptc_mcp::json::Raw;
 
 use super::asker::DialectAsker;
 use super::{ExtensionProgram, ProgramTool};
-use crate::asking::Asks;
+use crate::channels::Asks;
 use crate::evaluator::Evaluator;
 use crate::lisp_eval::EvalOptions;
 use crate::long;

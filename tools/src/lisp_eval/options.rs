@@ -1,7 +1,7 @@
 //! Options of `lisp_eval`.
 
 use super::arguments::ArgumentCaps;
-use crate::asking::Asks;
+use crate::channels::Asks;
 use crate::descriptions::SharedCard;
 use crate::shaping::Shaper;
 use ptc_host::credentials::Redactor;

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::questions::{AnsweredBy, Channel, Receipt};
 
-use super::asking::Asks;
+use super::channels::Asks;
 use super::lisp_eval::EvalOptions;
 use ptc_protocol::tasks::{TaskAnswerError, TaskClient, TaskDesk, TaskError, TaskNews};
 use ptc_protocol::tool::Task;

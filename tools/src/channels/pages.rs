@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, join_all};
 use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
 use ptc_host::time::timeout;
 
-use super::{Asks, Caller};
+use super::{Asks, CallAsker};
 use crate::shaping::Shaper;
 use ptc_protocol::request_state::Carried;
 use ptc_protocol::tool::{CallContext, PageVisits, Preparation, Retry};
@@ -29,33 +29,40 @@ impl Asks {
     ) -> Option<Preparation> {
         let retry = context.asked.retry.clone()?;
         let (tool, arguments) = call;
-        let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context, None));
+        let call = CallAsker::new(self, tool, arguments, context, None);
         if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
             let (runs, id) = (runs.clone(), id.clone());
-            let answer = async move { asks.go_on_kept(&runs, &caller, &id, &retry, &shaper).await };
+            let answer = async move { call.go_on_kept(&runs, &id, &retry, &shaper).await };
             return Some(Preparation::Free(answer.boxed()));
         }
         let pages = self.0.pages.as_ref().filter(|_| retry.visited.is_none())?;
         let asked = pages_of(&retry.state.content.questions);
-        asked.into_iter().find(|(_, asked)| pages.is_awaited(caller.principal.name(), asked))?;
+        asked.into_iter().find(|(_, asked)| pages.is_awaited(call.principal.name(), asked))?;
         let (prepare, mut context) = (prepare(), context.clone());
         let wait = async move {
-            let visited = Some(asks.visited(&caller, &retry).await);
+            let visited = Some(call.visited(&retry).await);
             context.asked.retry = Some(Arc::new(Retry { visited, ..Retry::clone(&retry) }));
             prepare(&context)
         };
         Some(Preparation::After(wait.boxed()))
     }
 
+    /// True if this question is about a page whose result we can learn.
+    pub(super) fn has_page(&self, question: &Question) -> bool {
+        self.0.pages.is_some() && question.page().is_some()
+    }
+}
+
+impl CallAsker {
     /// Waits for the pages that the client's answers mention.
-    async fn visited(&self, caller: &Caller, retry: &Retry) -> PageVisits {
-        let Some(pages) = &self.0.pages else { return PageVisits::default() };
+    async fn visited(&self, retry: &Retry) -> PageVisits {
+        let Some(pages) = &self.asks.0.pages else { return PageVisits::default() };
         let accepted = accepted(retry.responses.as_deref().unwrap_or("{}"));
         let asked = pages_of(&retry.state.content.questions).into_iter();
         let (waited, others): (Vec<_>, Vec<_>) = asked.partition(|(id, _)| accepted.contains(id));
         let asked: Vec<_> = waited.iter().chain(&others).map(|(id, _)| *id).collect();
-        let principal = caller.principal.shared_name();
-        let opened = undone(pages, &principal, waited, self.0.rules.page).await;
+        let principal = self.principal.shared_name();
+        let opened = undone(pages, &principal, waited, self.asks.0.rules.page).await;
         // The client did not mention these pages, but they may be done.
         let mut undone_ids = not_done(pages, &principal, others).await;
         undone_ids.extend(&opened);
@@ -63,31 +70,21 @@ impl Asks {
         PageVisits { done, undone: opened }
     }
 
-    /// True if this question is about a page whose result we can learn.
-    pub(super) fn has_page(&self, question: &Question) -> bool {
-        self.0.pages.is_some() && question.page().is_some()
-    }
-
     /// Waits until the user is done on the page of this question; never completes if we cannot learn of that.
-    pub(super) fn done(&self, caller: &Caller, question: &Question) -> BoxFuture<'static, ()> {
-        match (question.page(), &self.0.pages) {
-            (Some(asked), Some(pages)) => pages.done(caller.principal.shared_name(), asked),
+    pub(super) fn done(&self, question: &Question) -> BoxFuture<'static, ()> {
+        match (question.page(), &self.asks.0.pages) {
+            (Some(asked), Some(pages)) => pages.done(self.principal.shared_name(), asked),
             _ => std::future::pending().boxed(),
         }
     }
 
     /// Waits for the page after an `accept`, if that is no answer yet: without limit for a sign-in, and for a while
     /// for an upstream's own page.
-    pub(super) async fn done_after_accept(
-        &self,
-        caller: &Caller,
-        question: &Question,
-        done: BoxFuture<'static, ()>,
-    ) {
-        match (question.page(), &self.0.pages) {
+    pub(super) async fn done_after_accept(&self, question: &Question, done: BoxFuture<'static, ()>) {
+        match (question.page(), &self.asks.0.pages) {
             (Some(asked), _) if asked.is_sign_in => done.await,
-            (Some(asked), Some(pages)) if pages.is_awaited(caller.principal.name(), &asked) => {
-                let _ = timeout(self.0.rules.page, done).await;
+            (Some(asked), Some(pages)) if pages.is_awaited(self.principal.name(), &asked) => {
+                let _ = timeout(self.asks.0.rules.page, done).await;
             }
             _ => {}
         }
@@ -95,18 +92,14 @@ impl Asks {
 
     /// Answers page questions of a resident run as soon as they are done, since no client may poll for long. Never
     /// completes.
-    pub(super) async fn answer_when_done(
-        &self,
-        caller: Caller,
-        open: Vec<PendingQuestion>,
-    ) -> Vec<(QuestionId, Answer)> {
-        if let (Some(runs), Some(run)) = (&self.0.runs, &caller.run) {
-            let pages = open.into_iter().filter(|open| self.has_page(&open.question));
+    pub(super) async fn answer_when_done(&self, open: Vec<PendingQuestion>) -> Vec<(QuestionId, Answer)> {
+        if let (Some(runs), Some(run)) = (&self.asks.0.runs, &self.run) {
+            let pages = open.into_iter().filter(|open| self.asks.has_page(&open.question));
             join_all(pages.map(async |PendingQuestion { id, question, .. }| {
-                self.done(&caller, &question).await;
+                self.done(&question).await;
                 let answers = format!(r#"{{"{id}":{{"action":"accept"}}}}"#);
-                let by = by_page(&caller.principal);
-                let _ = runs.answer_once_kept(&caller.principal, &run.id, &answers, by).await;
+                let by = by_page(&self.principal);
+                let _ = runs.answer_once_kept(&self.principal, &run.id, &answers, by).await;
             }))
             .await;
         }

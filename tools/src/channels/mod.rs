@@ -1,24 +1,18 @@
-//! Asks the client of a call the questions of its program (waiting.md 4).
+//! The channels to the client of a call, by which it is asked the questions of its program (waiting.md 4).
 //!
-//! ```text
-//! Asks::eval ─ handshake era: the program stays resident while its client is asked (`live`)
-//!            ├ modern era: the program is suspended and sealed into `requestState` (`travelling`), and the next call
-//!            │ resumes it (`retry`): exactly once (`once`), and after its user is done on pages (`pages`)
-//!            └ otherwise, if the client cannot be asked or may not answer: its run is stored, and answered through
-//!              other channels (`kept`)
-//! ```
+//! | Channel | |
+//! |---|---|
+//! | `elicitation` | handshake era: the program stays resident while its client is asked |
+//! | `input_required` | modern era: the program is suspended and sealed into `requestState`, and the next call resumes it, exactly once |
+//! | `stored` | a client that cannot be asked, or may not answer: its run is stored, and answered through other channels or by its task |
+//! | `pages` | pages on which its user does something: that they are done is found out |
 
-mod kept;
-mod live;
+mod elicitation;
+mod input_required;
 #[cfg(feature = "measuring")]
 pub mod measuring;
-mod once;
-mod outcome;
 mod pages;
-mod retry;
-mod shown;
-mod task;
-mod travelling;
+mod stored;
 
 #[cfg(test)]
 mod tests;
@@ -30,9 +24,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::{Asker, EvalId, EvalOutcome, EvalRequest};
 use ptc_host::pace::apart;
+use ptc_host::questions::Question;
 use ptc_host::state::{MemoryState, Owner, StateStore, StoreClock, StoreLimits};
+use ptc_host::time::Instant;
 
-use self::shown::Screen;
 use super::evaluator::Evaluator;
 use super::shaping::Shaper;
 use ptc_protocol::Elicitation;
@@ -86,9 +81,10 @@ pub struct AskRules {
 /// Makes the reply of a program that has ended.
 type Shaped = Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>;
 
-/// The call of a tool, as far as it matters for asking its client.
+/// The call of a tool, as far as it matters for asking its client. It asks the questions of the call's program.
 #[derive(Clone)]
-struct Caller {
+struct CallAsker {
+    asks: Asks,
     principal: Principal,
     tool: &'static str,
     /// `params.arguments` as sent.
@@ -100,16 +96,22 @@ struct Caller {
     is_long: bool,
     /// The modes of questions that its client shows for a task; `None` if the run is no task.
     task_modes: Option<Elicitation>,
+    /// The number of its program's next suspension.
+    round: u32,
+    /// When it stops waiting for its client, which is asked during the call.
+    until: Option<Instant>,
 }
 
-impl Caller {
+impl CallAsker {
     fn new(
+        asks: &Asks,
         tool: &'static str,
         arguments: Option<&str>,
         context: &CallContext,
         long: Option<&Driver>,
-    ) -> Caller {
-        Caller {
+    ) -> CallAsker {
+        CallAsker {
+            asks: asks.clone(),
             principal: context.owner.principal.clone(),
             tool,
             arguments: arguments.map(Arc::from),
@@ -117,6 +119,8 @@ impl Caller {
             run: long.map(|long| long.handle().clone()),
             is_long: long.is_some_and(Driver::is_long),
             task_modes: Some(context.asked.modes).filter(|_| context.asked.takes_tasks),
+            round: 1,
+            until: None,
         }
     }
 
@@ -132,14 +136,30 @@ impl Caller {
         apart(bytes, move || arguments_digest(arguments.as_deref())).await
     }
 
-    /// The forms of questions that its client can show.
-    fn screen(&self) -> Screen {
-        Screen::new(self.context.asked.modes, self.context.revision)
+    /// True if its client can show such a question.
+    fn shows(&self, question: &Question) -> bool {
+        self.context.asked.modes.shows(self.context.revision, question.level, &question.mode)
     }
 
     /// The owner of its stored records.
     fn owner(&self) -> Owner {
         Owner::principal(self.principal.shared_name())
+    }
+
+    /// Runs the program of `request` and asks its questions.
+    async fn eval(
+        self,
+        evaluator: Arc<dyn Evaluator>,
+        mut request: EvalRequest,
+        shaped: Shaped,
+    ) -> ProgramEnd {
+        request.asker = self.asker(self.round);
+        let again = request.clone();
+        let outcome = evaluator.eval(request).await;
+        match outcome.suspended {
+            Some(suspended) => self.leave(evaluator, again, self.round, *suspended, shaped).await,
+            None => ProgramEnd::Replied(shaped(outcome)),
+        }
     }
 }
 
@@ -179,7 +199,7 @@ impl Asks {
     pub(crate) fn eval(
         &self,
         evaluator: Arc<dyn Evaluator>,
-        mut request: EvalRequest,
+        request: EvalRequest,
         call: (&'static str, Option<&str>),
         (context, long): (&CallContext, Option<&Driver>),
         (shaper, shaped): (Shaper, impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static),
@@ -191,26 +211,14 @@ impl Asks {
             return async move { ProgramEnd::Replied(shaped(eval.await)) }.boxed();
         }
         let (tool, arguments) = call;
-        let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context, long));
+        let call = CallAsker::new(self, tool, arguments, context, long);
         let shaped: Shaped = Box::new(shaped);
-        if let Some(retry) = asked.retry.clone() {
-            if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
-                let (runs, id) = (runs.clone(), id.clone());
-                let answer = async move { asks.go_on_kept(&runs, &caller, &id, &retry, &shaper).await };
-                return answer.map(ProgramEnd::Replied).boxed();
-            }
-            return async move { asks.go_on(evaluator, request, caller, &retry, shaped).await }.boxed();
+        let Some(retry) = asked.retry.clone() else { return call.eval(evaluator, request, shaped).boxed() };
+        if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
+            let (runs, id) = (runs.clone(), id.clone());
+            let answer = async move { call.go_on_kept(&runs, &id, &retry, &shaper).await };
+            return answer.map(ProgramEnd::Replied).boxed();
         }
-        request.asker = self.asker(&caller, 1);
-        let again = request.clone();
-        let eval = evaluator.eval(request);
-        async move {
-            let outcome = eval.await;
-            match outcome.suspended {
-                Some(suspended) => asks.leave(evaluator, again, &caller, 1, *suspended, shaped).await,
-                None => ProgramEnd::Replied(shaped(outcome)),
-            }
-        }
-        .boxed()
+        async move { call.go_on(evaluator, request, &retry, shaped).await }.boxed()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ptc_host::engine::{Resume, Suspended};
 use ptc_host::state::{Secret, SecretError, StoreClock};
 
-use super::retry::take_responses;
+use super::input_required::take_responses;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{Bound, Carried, Content, RequestStates, StateRules, arguments_digest};
 use ptc_protocol::tool::PageVisits;

@@ -16,7 +16,7 @@ pub trait CallObserver: Send + Sync + 'static {
     type Call: 'static;
 
     /// What to await before a request goes out; `None` if it may go at once.
-    fn gate(&self) -> Option<LocalBoxFuture<'static, ()>> {
+    fn gate(self: &Arc<Self>) -> Option<LocalBoxFuture<'static, ()>> {
         None
     }
 

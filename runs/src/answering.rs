@@ -27,7 +27,7 @@ const VERSION: u8 = 1;
 
 /// A message in the inbox of a run whose lease another replica holds.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Message<'m> {
+pub(super) enum RunMessage<'m> {
     /// The run is to be cancelled.
     Cancel,
     /// Answers to its questions.
@@ -120,7 +120,7 @@ impl Runs {
                 return Ok(took);
             }
             let written = if wait.is_pinned {
-                self.store.push(&key, Message::Answers(sent.clone()).to_bytes(), self.longest_life()).await
+                self.store.push(&key, RunMessage::Answers(sent.clone()).to_bytes(), self.longest_life()).await
             } else if !wait.questions.iter().any(PendingQuestion::is_open) {
                 self.resume(&key, read.version, record).await
             } else {
@@ -187,13 +187,13 @@ fn not_open(id: QuestionId, asked: u32) -> Receipt {
     if id.number() <= asked { Receipt::AlreadyAnswered } else { Receipt::NotOpen }
 }
 
-impl Message<'_> {
+impl RunMessage<'_> {
     pub(super) fn to_bytes(&self) -> Bytes {
         codec::encode(VERSION, self, &[]).into()
     }
 
     /// Reads a message of another replica.
-    pub(super) fn read(bytes: &[u8]) -> Option<Message<'_>> {
+    pub(super) fn read(bytes: &[u8]) -> Option<RunMessage<'_>> {
         codec::decode_whole(VERSION, bytes)
     }
 }

@@ -18,12 +18,12 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
 use super::active::ActiveRun;
-use super::answering::Message;
+use super::answering::RunMessage;
 use super::lease::{Lease, LeaseGuard, Lost};
 use super::prints::PrintLog;
-use super::record::{KeptCall, RunRecord, Status, cancellation, expiry};
+use super::record::{RunRecord, Status, StoredCall, cancellation, expiry};
 use super::view::RunView;
-use super::{BEAT, Name, RunError, Runs};
+use super::{BEAT, RunError, RunName, Runs};
 use ptc_protocol::concurrency_limiter::{Permit, PermitLoan};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::timestamp;
@@ -57,7 +57,7 @@ pub enum ProgramEnd {
     /// To its end, or to another reply for its client.
     Replied(ToolReply),
     /// To questions, for which its run is to be stored, with the call that resumes it.
-    Suspended(Box<Suspended>, KeptCall),
+    Suspended(Box<Suspended>, StoredCall),
 }
 
 /// A program that may become a run, apart from its work.
@@ -75,7 +75,7 @@ pub struct Driver {
 }
 
 /// What a driver learns of its program.
-enum Event {
+enum DriverEvent {
     Ended(ProgramEnd),
     /// The time is over that the driver waits.
     Due,
@@ -126,7 +126,8 @@ impl RunHandle {
 impl Driver {
     /// Drives the program of `request`.
     pub(super) fn new(
-        (handle, asked): (RunHandle, AskedQuestions),
+        handle: RunHandle,
+        asked: AskedQuestions,
         wait: Option<Duration>,
         request: &mut EvalRequest,
     ) -> Driver {
@@ -161,13 +162,13 @@ impl Driver {
         &mut self,
         work: Option<&mut (impl Future<Output = ProgramEnd> + Unpin)>,
         until: Option<Instant>,
-    ) -> Event {
+    ) -> DriverEvent {
         tokio::select! {
             biased;
-            end = if_any(work) => Event::Ended(end),
-            () = if_any(until.map(sleep_until)) => Event::Due,
-            Some(questions) = self.asked.recv() => Event::Asked(questions),
-            Some(print) = self.prints.recv() => Event::Printed(print),
+            end = if_any(work) => DriverEvent::Ended(end),
+            () = if_any(until.map(sleep_until)) => DriverEvent::Due,
+            Some(questions) = self.asked.recv() => DriverEvent::Asked(questions),
+            Some(print) = self.prints.recv() => DriverEvent::Printed(print),
         }
     }
 
@@ -189,8 +190,8 @@ impl Driver {
         let until = self.wait.map(|wait| self.began + wait);
         let questions = loop {
             match self.next(Some(&mut work), until).await {
-                Event::Ended(ProgramEnd::Replied(reply)) => return Ok(RunView::replied(id, reply)),
-                Event::Ended(ProgramEnd::Suspended(suspended, call)) => {
+                DriverEvent::Ended(ProgramEnd::Replied(reply)) => return Ok(RunView::replied(id, reply)),
+                DriverEvent::Ended(ProgramEnd::Suspended(suspended, call)) => {
                     while let Ok(print) = self.prints.try_recv() {
                         log.push(&redactor.scrub(&print));
                     }
@@ -199,9 +200,9 @@ impl Driver {
                     let record = RunRecord { calls: self.guard.calls(), ..begun };
                     return runs.store_suspended(&principal, &id, record, *suspended, call).await;
                 }
-                Event::Due => break None,
-                Event::Asked(questions) => break Some(questions),
-                Event::Printed(print) => log.push(&redactor.scrub(&print)),
+                DriverEvent::Due => break None,
+                DriverEvent::Asked(questions) => break Some(questions),
+                DriverEvent::Printed(print) => log.push(&redactor.scrub(&print)),
             }
         };
         let mut record = RunRecord::begun(&principal, tool, self.began_ms, log);
@@ -221,9 +222,9 @@ impl Driver {
         let end = self.began + runs.ordinary.max(self.wait.unwrap_or_default());
         loop {
             match self.next(Some(&mut work), Some(end)).await {
-                Event::Ended(ProgramEnd::Replied(reply)) => return Ok(RunView::replied(id, reply)),
-                Event::Ended(ProgramEnd::Suspended(..)) | Event::Due => return Err(why),
-                Event::Asked(_) | Event::Printed(_) => {}
+                DriverEvent::Ended(ProgramEnd::Replied(reply)) => return Ok(RunView::replied(id, reply)),
+                DriverEvent::Ended(ProgramEnd::Suspended(..)) | DriverEvent::Due => return Err(why),
+                DriverEvent::Asked(_) | DriverEvent::Printed(_) => {}
             }
         }
     }
@@ -238,7 +239,7 @@ impl Driver {
         permit: Option<Permit>,
         loan: PermitLoan,
     ) {
-        let name: Name = (run.key.owner().name().clone(), self.handle.id.clone());
+        let name: RunName = (run.key.owner().name().clone(), self.handle.id.clone());
         runs.active().insert(name, run.clone());
         let (worker, engine) = (runs.worker(), runs.engine.clone());
         engine.spawn_on(worker, move || self.drive(runs, run, lease, work, permit, loan));
@@ -297,9 +298,9 @@ impl Driver {
                 }
             };
             match event {
-                Event::Ended(end) => break Ok((Status::Done, end)),
-                Event::Printed(print) => run.print(&redactor.scrub(&print)),
-                Event::Asked(questions) => {
+                DriverEvent::Ended(end) => break Ok((Status::Done, end)),
+                DriverEvent::Printed(print) => run.print(&redactor.scrub(&print)),
+                DriverEvent::Asked(questions) => {
                     permit = None;
                     expires = time::now() + ttl;
                     runs.waits(&run, questions);
@@ -308,10 +309,10 @@ impl Driver {
                         break Err(lost);
                     }
                 }
-                Event::Due if is_waiting && time::now() >= expires => {
+                DriverEvent::Due if is_waiting && time::now() >= expires => {
                     break Ok((Status::Expired, ProgramEnd::Replied(expiry(ttl))));
                 }
-                Event::Due => {
+                DriverEvent::Due => {
                     beat = time::now() + BEAT;
                     if let Err(lost) = lease.beat(|| run.record()).await {
                         break Err(lost);
@@ -352,7 +353,7 @@ async fn if_any<F: Future>(future: Option<F>) -> F::Output {
 }
 
 /// Stores a suspended program and releases the lease: the replica that takes the last answer resumes it.
-async fn leave(runs: &Runs, run: &ActiveRun, mut lease: Lease, suspended: Suspended, call: KeptCall) {
+async fn leave(runs: &Runs, run: &ActiveRun, mut lease: Lease, suspended: Suspended, call: StoredCall) {
     let record = runs.waiting_record(run.record(), suspended, call);
     match lease.leave(&record, runs.waiting_life(&record)).await {
         Ok(()) => {
@@ -410,7 +411,8 @@ impl Runs {
     /// Has the program of `request` driven, so that the call can become a run. With a time to wait, the program has the time
     /// limit of a run. Returns `None` if the system has no entropy.
     pub fn lengthen(&self, wait: Option<Duration>, request: &mut EvalRequest) -> Option<Driver> {
-        let driver = Driver::new(RunHandle::new(super::id::new()?), wait, request);
+        let (handle, asked) = RunHandle::new(super::id::new()?);
+        let driver = Driver::new(handle, asked, wait, request);
         if wait.is_some() {
             request.limits.timeout = self.settings.timeout;
         }
@@ -423,11 +425,11 @@ impl Runs {
             return;
         }
         for message in lease.messages().await {
-            match Message::read(&message) {
-                Some(Message::Cancel) => {
+            match RunMessage::read(&message) {
+                Some(RunMessage::Cancel) => {
                     run.orders.send_replace(Some(Status::Cancelled));
                 }
-                Some(Message::Answers(sent)) => {
+                Some(RunMessage::Answers(sent)) => {
                     let _ = run.answer(&sent);
                     self.has_changed(&run.key);
                 }

@@ -10,8 +10,9 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use ptc_host::engine::{CallObserver, CallsSoFar, RunContext};
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, StateStore, Write};
+use ptc_host::sync::Mutex;
 use ptc_vm::machine::HostRequest;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use super::record::RunRecord;
@@ -161,7 +162,9 @@ impl Lease {
 /// Counts the upstream calls of a program that may become a run, and holds them back while its lease may have expired.
 pub(super) struct LeaseGuard {
     /// When the store last acknowledged the lease; `None` as long as there is none, and none is needed.
-    acknowledged: watch::Sender<Option<Instant>>,
+    acknowledged: Mutex<Option<Instant>>,
+    /// Notified of each acknowledgement.
+    renewed: Notify,
     /// How many calls were made: the program itself reports calls only at its next turn.
     calls: AtomicU32,
     /// Reports progress to the client, if it asked for it.
@@ -170,7 +173,12 @@ pub(super) struct LeaseGuard {
 
 impl LeaseGuard {
     pub(super) fn new(progress: Option<watch::Sender<CallsSoFar>>) -> LeaseGuard {
-        LeaseGuard { acknowledged: watch::Sender::new(None), calls: AtomicU32::new(0), progress }
+        LeaseGuard {
+            acknowledged: Mutex::default(),
+            renewed: Notify::new(),
+            calls: AtomicU32::new(0),
+            progress,
+        }
     }
 
     /// How many calls were made.
@@ -185,12 +193,13 @@ impl LeaseGuard {
 
     /// Notes that the store acknowledged the lease then.
     pub(super) fn acknowledge(&self, at: Instant) {
-        self.acknowledged.send_replace(Some(at));
+        *self.acknowledged.lock() = Some(at);
+        self.renewed.notify_waiters();
     }
 
     /// Whether the last acknowledgement is older than that; `None` before there is one.
     fn is_older_than(&self, age: Duration) -> Option<bool> {
-        self.acknowledged.borrow().map(|at| time::since(at) >= age)
+        self.acknowledged.lock().map(|at| time::since(at) >= age)
     }
 
     /// True if the lease may have expired.
@@ -204,11 +213,18 @@ impl CallObserver for LeaseGuard {
 
     /// A process that was paused, or cannot reach its store, renews the lease first. If it has lost the lease, the program is
     /// dropped.
-    fn gate(&self) -> Option<LocalBoxFuture<'static, ()>> {
-        let mut acknowledged = self.is_overdue().then(|| self.acknowledged.subscribe())?;
-        let is_fresh = |at: &Option<Instant>| at.is_some_and(|at| time::since(at) < UNHEARD);
-        // The sender is the guard itself.
-        Some(async move { drop(acknowledged.wait_for(is_fresh).await) }.boxed_local())
+    fn gate(self: &Arc<Self>) -> Option<LocalBoxFuture<'static, ()>> {
+        let guard = self.is_overdue().then(|| self.clone())?;
+        let renewed = async move {
+            loop {
+                let renewed = guard.renewed.notified();
+                if !guard.is_overdue() {
+                    return;
+                }
+                renewed.await;
+            }
+        };
+        Some(renewed.boxed_local())
     }
 
     fn before(&self, _: &HostRequest) -> Option<()> {

@@ -53,11 +53,10 @@ use ptc_protocol::timestamp;
 
 pub use answering::{SentAnswers, take_answers};
 pub use driver::{Driver, ProgramEnd, RunHandle};
-pub use look::RunError;
 pub use pages::{Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
-pub use record::{KeptCall, KeptReply, Status};
+pub use record::{Status, StoredCall, StoredReply};
 pub use resume::{ProgramSource, ResumableProgram};
-pub use view::RunView;
+pub use view::{RunError, RunView};
 
 /// How often the inbox is read and progress is written.
 const BEAT: Duration = Duration::from_secs(1);
@@ -67,10 +66,10 @@ const CHANGES: usize = 1024;
 const TOLD: usize = 1024;
 
 /// The name of a run within this process: its principal and its id.
-type Name = (Arc<str>, Arc<str>);
+type RunName = (Arc<str>, Arc<str>);
 
 /// A listener for runs.
-type Told = Box<dyn Fn(&RunView) + Send + Sync>;
+type RunListener = Box<dyn Fn(&RunView) + Send + Sync>;
 
 /// The runs that this process holds, and access to those of other replicas.
 pub struct Runs {
@@ -84,9 +83,9 @@ pub struct Runs {
     settings: settings::Runs,
     /// The time limit of a program whose run could not be stored.
     ordinary: Duration,
-    active: Mutex<HashMap<Name, Arc<ActiveRun>>>,
+    active: Mutex<HashMap<RunName, Arc<ActiveRun>>>,
     /// How many prints of runs on other replicas have been reported.
-    told: Mutex<HashMap<Name, u64>>,
+    told: Mutex<HashMap<RunName, u64>>,
     next_worker: AtomicUsize,
     /// Principals that this process has seen, so that a resumed program counts against the right limits.
     principals: Mutex<HashMap<Arc<str>, Principal>>,
@@ -95,10 +94,10 @@ pub struct Runs {
     /// Knows whether people have finished on pages.
     pages: OnceLock<Arc<dyn Pages>>,
     /// Listener for runs that begin to wait.
-    on_waiting: OnceLock<Told>,
+    on_waiting: OnceLock<RunListener>,
     /// Listener for runs whose status has changed.
-    on_status: OnceLock<Told>,
-    changes: broadcast::Sender<Name>,
+    on_status: OnceLock<RunListener>,
+    changes: broadcast::Sender<RunName>,
 }
 
 impl std::fmt::Debug for Runs {
@@ -178,7 +177,7 @@ impl Runs {
         self.active().get(&(principal.shared_name(), id.into())).cloned()
     }
 
-    fn active(&self) -> MutexGuard<'_, HashMap<Name, Arc<ActiveRun>>> {
+    fn active(&self) -> MutexGuard<'_, HashMap<RunName, Arc<ActiveRun>>> {
         self.active.lock()
     }
 
@@ -199,7 +198,7 @@ impl Runs {
     }
 
     /// The names of runs of this process that change, and of those that are answered or cancelled here.
-    pub fn changes(&self) -> broadcast::Receiver<Name> {
+    pub fn changes(&self) -> broadcast::Receiver<RunName> {
         self.changes.subscribe()
     }
 

@@ -5,80 +5,19 @@ use std::time::Duration;
 
 use ptc_host::pace::apart;
 use ptc_host::questions::QuestionId;
-use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
+use ptc_host::state::{Claim, Claimed, Commit, End, Key, Versioned, Write};
 use tokio::sync::broadcast;
-use tracing::{info, warn};
+use tracing::info;
 
-use super::answering::Message;
+use super::answering::RunMessage;
 use super::record::{RunRecord, Status, cancellation, expiry};
-use super::view::RunView;
-use super::{Name, Runs, TOLD, key};
+use super::view::{RunError, RunView};
+use super::{RunName, Runs, TOLD, key};
 use ptc_host::digest::short_hash;
 use ptc_host::time::{self, Instant, timeout, timeout_at};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::timestamp;
 use ptc_protocol::tool::ToolReply;
-
-/// Why a run is not shown, or not stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunError {
-    /// That principal has no run of that id.
-    NotFound,
-    /// The store is unavailable.
-    Unavailable,
-    /// The limit on runs is reached.
-    TooMany,
-    /// The store did not take the run, and its program has ended.
-    NotStored,
-}
-
-impl RunError {
-    /// The reply to the client that asked for the run.
-    pub fn reply(self) -> ToolReply {
-        match self {
-            RunError::NotFound => ToolReply::failure(
-                "run_not_found",
-                "run not found",
-                "No run of that run_id is yours; results are kept for a while only (--run-ttl-ms). Run the program again.",
-            ),
-            RunError::Unavailable => ToolReply::failure(
-                "state_unavailable",
-                "the state store is unavailable",
-                "The run is not lost. Retry in a second.",
-            ),
-            RunError::TooMany => ToolReply::failure(
-                "busy",
-                "too many runs are kept",
-                "As many programs run or wait as may (--max-runs, --max-runs-per-owner, --max-run-bytes-per-owner). \
-                 Finish or stop one (lisp_resume, lisp_wait, lisp_cancel), and retry.",
-            ),
-            RunError::NotStored => {
-                let message = "the state store is unavailable: this program could not be kept, and was ended";
-                ToolReply::failure("state_unavailable", message, message)
-            }
-        }
-    }
-
-    /// Of an error of the store about a run.
-    pub(super) fn of(error: &StateError) -> RunError {
-        match error {
-            StateError::Gone | StateError::Corrupt => RunError::NotFound,
-            // A faster writer has recorded the end.
-            StateError::Conflict | StateError::Fenced | StateError::Full | StateError::Unavailable(_) => {
-                RunError::Unavailable
-            }
-        }
-    }
-
-    /// Of an error of the store about a run that it was to take.
-    pub(super) fn not_stored(error: &StateError) -> RunError {
-        warn!(event = "run_not_kept", reason = %error);
-        match error {
-            StateError::Full => RunError::TooMany,
-            _ => RunError::NotStored,
-        }
-    }
-}
 
 /// How long to wait for another replica to cancel a run: it reads its inbox once a second.
 const OBEDIENCE: Duration = Duration::from_secs(15);
@@ -118,7 +57,7 @@ impl Runs {
         let until = time::now() + patience;
         let key = key(principal, id)?;
         let mut under_way = answered.to_vec();
-        let mut changes: Option<broadcast::Receiver<Name>> = None;
+        let mut changes: Option<broadcast::Receiver<RunName>> = None;
         let mut has_looked_at_pages = false;
         loop {
             let (run, read) = self.watch(&key, principal, until).await?;
@@ -204,7 +143,7 @@ impl Runs {
         }
         let (record, _) = self.look(&key).await?;
         if record.needs_holder() {
-            let pushed = self.store.push(&key, Message::Cancel.to_bytes(), self.longest_life()).await;
+            let pushed = self.store.push(&key, RunMessage::Cancel.to_bytes(), self.longest_life()).await;
             pushed.map_err(|error| RunError::of(&error))?;
             let open = record.questions().iter().filter(|question| question.is_open());
             let open: Vec<QuestionId> = open.map(|question| question.id).collect();
@@ -307,7 +246,7 @@ impl Runs {
 }
 
 /// Waits for a change of this run in this process.
-pub(super) async fn changed_here(changes: &mut broadcast::Receiver<Name>, key: &Key) {
+pub(super) async fn changed_here(changes: &mut broadcast::Receiver<RunName>, key: &Key) {
     // Whoever missed some looks.
     while let Ok((owner, id)) = changes.recv().await
         && (&owner, &id) != (key.owner().name(), key.id())

@@ -57,7 +57,7 @@ impl Status {
 
 /// The call that began a run, as far as another process needs it to resume the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptCall {
+pub struct StoredCall {
     /// `params.arguments` as sent.
     pub arguments: Option<String>,
     /// The revision of the protocol that the client speaks.
@@ -74,7 +74,7 @@ pub struct KeptCall {
     pub task_modes: Option<u8>,
 }
 
-impl KeptCall {
+impl StoredCall {
     /// The context of the resumed run; its client can be asked through its task, if it has one. `None` if the record is of
     /// another build.
     pub fn context(&self, principal: &Principal) -> Option<CallContext> {
@@ -125,9 +125,9 @@ pub(super) struct RunRecord {
     pub(super) calls: u32,
     pub(super) prints: PrintLog,
     /// The reply to its call, once it has ended.
-    pub(super) outcome: Option<KeptReply>,
+    pub(super) outcome: Option<StoredReply>,
     /// Its call, once its program was suspended.
-    pub(super) call: Option<KeptCall>,
+    pub(super) call: Option<StoredCall>,
     /// Its questions, while it waits.
     pub(super) wait: Option<Wait>,
     /// The number of the last question that it has asked.
@@ -195,7 +195,7 @@ impl RunRecord {
     pub(super) fn ended(self, status: Status, reply: &ToolReply) -> RunRecord {
         RunRecord {
             status,
-            outcome: Some(KeptReply::of_run(reply)),
+            outcome: Some(StoredReply::of_run(reply)),
             call: None,
             wait: None,
             updated_ms: timestamp::shared_now_ms(),
@@ -207,7 +207,7 @@ impl RunRecord {
     /// True if it has failed; `None` unless its program has ended by itself.
     pub(super) fn has_failed(&self) -> Option<bool> {
         let outcome = self.outcome.as_ref().filter(|_| self.status == Status::Done)?;
-        Some(outcome.is_error || matches!(outcome.instead, Some(KeptInstead::Refused(_))))
+        Some(outcome.is_error || matches!(outcome.instead, Some(StoredInstead::Refused(_))))
     }
 
     /// True if a process must hold it: it runs, or it is resident while it waits.
@@ -260,34 +260,34 @@ fn unasked() -> ToolReply {
 
 /// A reply without the parts that only this process can use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptReply {
+pub struct StoredReply {
     is_error: bool,
     /// `None` if the text can be made from the structured content.
     text: Option<String>,
     structured: Option<String>,
-    attached: Vec<KeptBlock>,
+    attached: Vec<StoredBlock>,
     eval: Option<u64>,
-    instead: Option<KeptInstead>,
+    instead: Option<StoredInstead>,
 }
 
 /// An answer in place of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum KeptInstead {
-    Refused(KeptError),
+enum StoredInstead {
+    Refused(StoredError),
     Written(Vec<u8>),
     Input { requests: String, state: String },
 }
 
 /// A JSON-RPC error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct KeptError {
+struct StoredError {
     code: i64,
     message: String,
     data: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct KeptBlock {
+struct StoredBlock {
     kind: BlockKind,
     mime_type: Arc<str>,
     uri: Arc<str>,
@@ -301,18 +301,18 @@ enum BlockKind {
     Resource,
 }
 
-impl KeptReply {
+impl StoredReply {
     /// The outcome of a run. A question to its client is none: no call of its client was open.
-    fn of_run(reply: &ToolReply) -> KeptReply {
+    fn of_run(reply: &ToolReply) -> StoredReply {
         match reply.instead.as_deref() {
-            Some(Instead::Input { .. }) => KeptReply::of(&unasked()),
-            _ => KeptReply::of(reply),
+            Some(Instead::Input { .. }) => StoredReply::of(&unasked()),
+            _ => StoredReply::of(reply),
         }
     }
 
     /// The stored form of a reply. A task is stored as a run.
-    pub fn of(reply: &ToolReply) -> KeptReply {
-        let blocks = reply.attachments.contents().iter().map(|content| KeptBlock {
+    pub fn of(reply: &ToolReply) -> StoredReply {
+        let blocks = reply.attachments.contents().iter().map(|content| StoredBlock {
             kind: match content.kind {
                 "image" => BlockKind::Image,
                 "audio" => BlockKind::Audio,
@@ -322,7 +322,7 @@ impl KeptReply {
             uri: content.uri.clone(),
             base64: content.base64.clone(),
         });
-        KeptReply {
+        StoredReply {
             is_error: reply.is_error,
             text: match &reply.text {
                 ReplyText::Plain(text) => Some(text.clone()),
@@ -332,10 +332,10 @@ impl KeptReply {
             attached: blocks.collect(),
             eval: reply.eval_id.map(EvalId::number),
             instead: match reply.instead.as_deref() {
-                Some(Instead::Refused(error)) => Some(KeptInstead::Refused(KeptError::of(error))),
-                Some(Instead::Written(members)) => Some(KeptInstead::Written(members.clone())),
+                Some(Instead::Refused(error)) => Some(StoredInstead::Refused(StoredError::of(error))),
+                Some(Instead::Written(members)) => Some(StoredInstead::Written(members.clone())),
                 Some(Instead::Input { requests, state }) => {
-                    Some(KeptInstead::Input { requests: requests.clone(), state: state.clone() })
+                    Some(StoredInstead::Input { requests: requests.clone(), state: state.clone() })
                 }
                 Some(Instead::Task(_)) | None => None,
             },
@@ -362,17 +362,17 @@ impl KeptReply {
             eval_id: self.eval.map(EvalId::from_number),
             report: None,
             instead: self.instead.clone().map(|instead| match instead {
-                KeptInstead::Refused(error) => Box::new(Instead::Refused(error.into_error())),
-                KeptInstead::Written(members) => Box::new(Instead::Written(members)),
-                KeptInstead::Input { requests, state } => Box::new(Instead::Input { requests, state }),
+                StoredInstead::Refused(error) => Box::new(Instead::Refused(error.into_error())),
+                StoredInstead::Written(members) => Box::new(Instead::Written(members)),
+                StoredInstead::Input { requests, state } => Box::new(Instead::Input { requests, state }),
             }),
         }
     }
 }
 
-impl KeptError {
-    fn of(error: &RpcError) -> KeptError {
-        KeptError { code: error.code, message: error.message.clone(), data: error.data.clone() }
+impl StoredError {
+    fn of(error: &RpcError) -> StoredError {
+        StoredError { code: error.code, message: error.message.clone(), data: error.data.clone() }
     }
 
     fn into_error(self) -> RpcError {
@@ -456,7 +456,7 @@ pub(super) mod tests {
         let question = question(1, QuestionKind::Approval, Level::OutOfBand);
         let waiting = RunRecord {
             status: Status::Waiting,
-            call: Some(KeptCall {
+            call: Some(StoredCall {
                 arguments: Some("{\"program\":\"1\"}".to_owned()),
                 revision: "2025-11-25".to_owned(),
                 result_room: Some(9000),

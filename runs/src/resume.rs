@@ -12,7 +12,7 @@ use tracing::info;
 use super::active::ActiveRun;
 use super::driver::{Driver, ProgramEnd, ResidentQuestions, RunHandle};
 use super::lease::{Lease, LeaseGuard};
-use super::record::{KeptCall, RunRecord, Status, Wait};
+use super::record::{RunRecord, Status, StoredCall, Wait};
 use super::view::RunView;
 use super::{RunError, Runs, key};
 use ptc_host::digest::short_hash;
@@ -28,7 +28,7 @@ pub trait ProgramSource: Send + Sync {
     fn prepare_again(
         &self,
         tool: &str,
-        call: &KeptCall,
+        call: &StoredCall,
         principal: &Principal,
         handle: &RunHandle,
     ) -> Option<ResumableProgram>;
@@ -88,7 +88,7 @@ impl Runs {
         id: &str,
         record: RunRecord,
         suspended: Suspended,
-        call: KeptCall,
+        call: StoredCall,
     ) -> Result<RunView, RunError> {
         self.knows(principal);
         let key = key(principal, id).map_err(|_| RunError::NotStored)?;
@@ -107,7 +107,7 @@ impl Runs {
         &self,
         mut record: RunRecord,
         suspended: Suspended,
-        call: KeptCall,
+        call: StoredCall,
     ) -> RunRecord {
         let questions = suspended.questions;
         record.has_asked(&questions);
@@ -158,7 +158,7 @@ impl Runs {
         if record.call.as_ref().is_some_and(|call| call.is_long) {
             request.limits.timeout = self.settings.timeout;
         }
-        let driver = Driver::new((handle, asked), None, &mut request);
+        let driver = Driver::new(handle, asked, None, &mut request);
         driver.guard.note(record.calls);
         let lease = self.take_lease(key.clone(), version, &running, &driver.guard).await?;
         self.tells_status(key, &running);
@@ -190,7 +190,7 @@ impl Runs {
             let outcome = self.engine.eval(request).await;
             match (outcome.suspended, outcome.resume_fault.clone(), record.call) {
                 (Some(suspended), _, Some(call)) => {
-                    let call = KeptCall { round: call.round + 1, ..call };
+                    let call = StoredCall { round: call.round + 1, ..call };
                     ProgramEnd::Suspended(suspended, call)
                 }
                 (_, Some(ResumeFault::OtherBuild), _) => ProgramEnd::Replied(other_build()),

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use ptc_host::pace::apart;
 use ptc_host::questions::PendingQuestion;
-use ptc_host::state::{Key, Kind, Listed, Owner as StoreOwner, Versioned};
+use ptc_host::state::{Key, Kind, Listed, Owner as StoreOwner, StateError, Versioned};
 use ptc_mcp::json::Raw;
 use tracing::warn;
 
+use super::Runs;
 use super::look::record_of;
 use super::record::{RunRecord, Status, cancellation};
-use super::{RunError, Runs};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::tool::{Instead, Task, TaskState, ToolReply};
 
@@ -53,6 +53,67 @@ pub struct RunView {
     pub has_failed: Option<bool>,
     /// The reply to its call, for those who wait for its end.
     pub reply: Option<Box<ToolReply>>,
+}
+
+/// Why a run is not shown, or not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunError {
+    /// That principal has no run of that id.
+    NotFound,
+    /// The store is unavailable.
+    Unavailable,
+    /// The limit on runs is reached.
+    TooMany,
+    /// The store did not take the run, and its program has ended.
+    NotStored,
+}
+
+impl RunError {
+    /// The reply to the client that asked for the run.
+    pub fn reply(self) -> ToolReply {
+        match self {
+            RunError::NotFound => ToolReply::failure(
+                "run_not_found",
+                "run not found",
+                "No run of that run_id is yours; results are kept for a while only (--run-ttl-ms). Run the program again.",
+            ),
+            RunError::Unavailable => ToolReply::failure(
+                "state_unavailable",
+                "the state store is unavailable",
+                "The run is not lost. Retry in a second.",
+            ),
+            RunError::TooMany => ToolReply::failure(
+                "busy",
+                "too many runs are kept",
+                "As many programs run or wait as may (--max-runs, --max-runs-per-owner, --max-run-bytes-per-owner). \
+                 Finish or stop one (lisp_resume, lisp_wait, lisp_cancel), and retry.",
+            ),
+            RunError::NotStored => {
+                let message = "the state store is unavailable: this program could not be kept, and was ended";
+                ToolReply::failure("state_unavailable", message, message)
+            }
+        }
+    }
+
+    /// Of an error of the store about a run.
+    pub(super) fn of(error: &StateError) -> RunError {
+        match error {
+            StateError::Gone | StateError::Corrupt => RunError::NotFound,
+            // A faster writer has recorded the end.
+            StateError::Conflict | StateError::Fenced | StateError::Full | StateError::Unavailable(_) => {
+                RunError::Unavailable
+            }
+        }
+    }
+
+    /// Of an error of the store about a run that it was to take.
+    pub(super) fn not_stored(error: &StateError) -> RunError {
+        warn!(event = "run_not_kept", reason = %error);
+        match error {
+            StateError::Full => RunError::TooMany,
+            _ => RunError::NotStored,
+        }
+    }
 }
 
 impl RunView {

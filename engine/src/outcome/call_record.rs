@@ -132,14 +132,14 @@ mod standing {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
-    struct Written(#[serde(with = "StandingForm")] Standing);
+    struct StandingField(#[serde(with = "StandingForm")] Standing);
 
     pub(super) fn serialize<S: Serializer>(standing: &Option<Standing>, to: S) -> Result<S::Ok, S::Error> {
-        standing.clone().map(Written).serialize(to)
+        standing.clone().map(StandingField).serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Standing>, D::Error> {
-        Ok(Option::<Written>::deserialize(from)?.map(|Written(standing)| standing))
+        Ok(Option::<StandingField>::deserialize(from)?.map(|StandingField(standing)| standing))
     }
 }
 

@@ -50,11 +50,11 @@ impl Decision {
     pub fn of_content(content: Option<&RawValue>) -> Option<Self> {
         /// The derived reader refuses a repeated member, because its meaning is ambiguous.
         #[derive(serde::Deserialize)]
-        struct Form<'c> {
+        struct DecisionForm<'c> {
             #[serde(borrow)]
             decision: std::borrow::Cow<'c, str>,
         }
-        let form: Form<'_> = serde_json::from_str(content?.get()).ok()?;
+        let form: DecisionForm<'_> = serde_json::from_str(content?.get()).ok()?;
         Self::from_word(&form.decision)
     }
 

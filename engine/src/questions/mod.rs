@@ -12,18 +12,15 @@ pub mod approval;
 mod argument_rows;
 mod arguments_digest;
 mod form;
-mod level;
 mod pending;
 mod question;
-mod unanswered;
 
-pub use answer::{Action, Answer, AnsweredBy, Channel};
+pub use answer::{Action, Answer, AnsweredBy, Channel, Unanswered};
 pub use argument_rows::{ArgumentRow, argument_rows};
 pub use arguments_digest::ArgumentsDigest;
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
-pub use level::Level;
 pub use pending::{NOT_SIGNED_IN, PendingQuestion, Receipt};
 pub use question::{
-    AskedCall, AskedPage, MAX_ASKED_BYTES, MAX_CALLS, MAX_SHOWN, Mode, Question, QuestionId, QuestionKind,
+    AskedCall, AskedPage, Level, MAX_ASKED_BYTES, MAX_CALLS, MAX_SHOWN, Mode, Question, QuestionId,
+    QuestionKind,
 };
-pub use unanswered::Unanswered;

@@ -1,8 +1,7 @@
 //! A question that waits for its answer. Every channel shows it and hands answers in here (waiting.md 3.4 and 3.5).
 
 use super::answer::{Action, Answer, AnsweredBy, Channel};
-use super::level::Level;
-use super::question::{Mode, Question, QuestionId, QuestionKind};
+use super::question::{Level, Mode, Question, QuestionId, QuestionKind};
 use ptc_mcp::json::{Kind, Raw, Value, from_str, repeated_key};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -37,7 +37,7 @@ pub(super) fn needed(config: &UpstreamConfig, name: &str, tool: Option<&ToolEntr
 }
 
 /// A call that waits for its approval.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedCall<'a> {
     pub(super) config: &'a UpstreamConfig,
     /// On whose behalf it is made.
     pub(super) principal: Option<&'a str>,
@@ -65,7 +65,7 @@ impl Allowed {
 }
 
 /// A call that is not made, and who refused it.
-pub(super) type Refused = (CallFault, Option<AnsweredBy>);
+pub(super) type RefusedCall = (CallFault, Option<AnsweredBy>);
 
 /// Obtains the approval for a call. `ask` asks for the given time; its answer is `None` if the asker had none.
 ///
@@ -73,9 +73,9 @@ pub(super) type Refused = (CallFault, Option<AnsweredBy>);
 /// It was refused, the question was dismissed, or there is no way to ask: `ask` is `None`, or says so. Nothing was sent.
 pub(super) async fn allowed<F: Future<Output = Result<Option<Answer>, Unanswered>>>(
     aggregator: &Aggregator,
-    wanted: &Wanted<'_>,
+    wanted: &WantedCall<'_>,
     ask: Option<impl Fn(u32, Question) -> F>,
-) -> Result<Allowed, Refused> {
+) -> Result<Allowed, RefusedCall> {
     // Before anything is made that costs.
     let ask = ask.ok_or_else(|| (unanswered(Unanswered::Unanswerable), None))?;
     let question = question(aggregator, wanted).await?;
@@ -123,7 +123,7 @@ pub(super) async fn ask_outside(
 }
 
 /// The meaning of the answer; `None` if it says neither yes nor no, or has expired: the question is then asked again.
-fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<Allowed, Refused>> {
+fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<Allowed, RefusedCall>> {
     let allowed = Allowed { by: answer.by.clone(), at: Timestamp::from_millis(answer.at_ms) };
     match (answer.action, Decision::of_content(answer.content.as_deref())) {
         (Action::Accept, Some(Decision::Allow)) if allowed.is_fresh(aggregator) => Some(Ok(allowed)),
@@ -144,7 +144,7 @@ fn unanswered(why: Unanswered) -> CallFault {
 /// # Errors
 /// The arguments have no digest, or hold a secret of the operator's or of this caller's, which must not be shown: an approval
 /// would be meaningless.
-async fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Refused> {
+async fn question(aggregator: &Aggregator, wanted: &WantedCall<'_>) -> Result<Question, RefusedCall> {
     let unclear = |why: &dyn std::fmt::Display| {
         let text = format!("the arguments cannot be approved: {why}");
         (CallFault::new(FaultReason::Unanswerable, text).before_sending(), None)

@@ -1,6 +1,6 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
-use super::approval::{Allowed, Wanted, allowed, ask_at, needed};
+use super::approval::{Allowed, WantedCall, allowed, ask_at, needed};
 use super::attempt::{Attempt, CalledTool};
 use super::caller::caller_of;
 use super::cold_start::{UpstreamStartError, start};
@@ -10,7 +10,7 @@ use super::present::renewed;
 use super::program_fault::raise;
 use super::rate::{MOST_TRIES, wait_before};
 use super::runtime::Aggregator;
-use super::sign_in::{RepeatableRequest as Asked, SignIns};
+use super::sign_in::{RepeatableRequest, SignIns};
 use super::usage::{cap_exhausted, give_back, give_back_uncounted, take_call};
 use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use ptc_base::memory::ReplyCharge;
@@ -66,7 +66,7 @@ pub(super) async fn answer(
     let Some(member) = member else {
         return raise(&format!("no upstream '{server}' configured"));
     };
-    let mut sign_ins = SignIns::new(&aggregator, &run, &desk, member, Asked::Tool(&call));
+    let mut sign_ins = SignIns::new(&aggregator, &run, &desk, member, RepeatableRequest::Tool(&call));
     let warm;
     let mut may_wrap = checked.may_wrap;
     let mut described = checked.tool;
@@ -110,7 +110,7 @@ pub(super) async fn answer(
             // A call that waits has no number of the cap; it is counted when it is sent.
             give_back(&run);
             let principal = run.principal.as_deref();
-            let wanted = Wanted {
+            let wanted = WantedCall {
                 config: &member.config,
                 principal,
                 name: tool,

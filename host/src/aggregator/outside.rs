@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::approval::{Wanted, allowed, ask_outside, needed};
+use super::approval::{WantedCall, allowed, ask_outside, needed};
 use super::audit::AuditedCall;
 use super::runtime::Aggregator;
 use ptc_base::time;
@@ -49,7 +49,7 @@ impl Aggregator {
             Some(level) => {
                 let (name, arguments) = (call.tool, call.arguments);
                 let wanted =
-                    Wanted { config: &member.config, principal, name, tool, arguments, digest, level };
+                    WantedCall { config: &member.config, principal, name, tool, arguments, digest, level };
                 let ask = asker.map(|asker| |number, question| ask_outside(asker.clone(), number, question));
                 match allowed(self, &wanted, ask).await {
                     Ok(allowed) => {

@@ -28,7 +28,7 @@ use crate::elicitation::Elicitation;
 use crate::handler_outcome::HandlerOutcome;
 use crate::hearing::Hearing;
 use crate::observer::CallSpan;
-use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};
+use crate::request_state::{RequestStates, StateBinding, StateRefusal, arguments_digest};
 use crate::results;
 use crate::service::{MessageContext, Service};
 use crate::tasks;
@@ -141,7 +141,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// How the client can be asked, and the receiver of the questions that the call sends.
-    fn asked(&self, tool: &'static str) -> Result<(ClientReach, Option<Outgoing>), Refusal> {
+    fn asked(&self, tool: &'static str) -> Result<(ClientReach, Option<Outgoing>), StateRefusal> {
         let none = (self.plain(), None);
         let Some(asking) = &self.service.asking else { return Ok(none) };
         if self.from.era == Era::Modern {
@@ -170,12 +170,12 @@ impl ToolCallRequest<'_> {
 
     /// The state and the answers that the client returned. `inputResponses` without a state are ignored: the call is
     /// a new one.
-    fn retry(&self, tool: &'static str, states: &RequestStates) -> Result<Option<Retry>, Refusal> {
+    fn retry(&self, tool: &'static str, states: &RequestStates) -> Result<Option<Retry>, StateRefusal> {
         let Some(state) = self.params.request_state else { return Ok(None) };
-        let sealed = state.as_str().ok_or(Refusal::Malformed)?;
+        let sealed = state.as_str().ok_or(StateRefusal::Malformed)?;
         let arguments = arguments_digest(self.params.arguments.map(Raw::text));
         let principal = self.from.connection.owner().principal.name();
-        let bound = Bound { principal, method: "tools/call", tool, arguments: &arguments };
+        let bound = StateBinding { principal, method: "tools/call", tool, arguments: &arguments };
         let state = states.open(&sealed, bound)?;
         let responses = self.params.input_responses;
         responses.map_or(Ok(()), check_responses)?;
@@ -386,13 +386,13 @@ impl ToolCallRequest<'_> {
 
 /// Checks `inputResponses` as far as the protocol goes: an object of objects, each with a known action, without
 /// duplicate members.
-fn check_responses(responses: Raw<'_>) -> Result<(), Refusal> {
-    responses.members().ok_or(Refusal::Responses(None))?;
+fn check_responses(responses: Raw<'_>) -> Result<(), StateRefusal> {
+    responses.members().ok_or(StateRefusal::Responses(None))?;
     for (key, response) in answers(responses.text()) {
         let mut members = response.and_then(Raw::members).into_iter().flatten();
         let action = members.find(|(name, _)| name == "action").and_then(|(_, action)| action.as_str());
         if !matches!(action.as_deref(), Some("accept" | "decline" | "cancel")) {
-            return Err(Refusal::Responses(Some(key.into_owned())));
+            return Err(StateRefusal::Responses(Some(key.into_owned())));
         }
     }
     Ok(())

@@ -47,17 +47,17 @@ pub enum Carried {
 
 /// The content in front of the bytes of the program.
 #[derive(Serialize, Deserialize)]
-struct Head<'h> {
+struct ContentHead<'h> {
     jti: Jti,
     round: u32,
     questions: Cow<'h, [PendingQuestion]>,
     #[serde(borrow)]
-    program: Program<'h>,
+    program: ProgramPlace<'h>,
 }
 
 /// The place of the program as it is written.
 #[derive(Serialize, Deserialize)]
-enum Program<'h> {
+enum ProgramPlace<'h> {
     /// Behind the head.
     Plain,
     /// Behind the head, compressed, of that many bytes.
@@ -90,26 +90,27 @@ impl Content {
     /// Encodes the content. The snapshot is compressed above 4 KiB.
     pub(super) fn write(&self) -> Vec<u8> {
         let (program, rest) = match &self.carried {
-            Carried::Kept(id) => (Program::Kept(id), Bytes::new()),
-            Carried::Blob(id) => (Program::Blob(id), Bytes::new()),
+            Carried::Kept(id) => (ProgramPlace::Kept(id), Bytes::new()),
+            Carried::Blob(id) => (ProgramPlace::Blob(id), Bytes::new()),
             Carried::Snapshot(snapshot) => match packed(snapshot) {
-                Some(packed) => (Program::Packed(snapshot.len()), packed.into()),
-                None => (Program::Plain, snapshot.clone()),
+                Some(packed) => (ProgramPlace::Packed(snapshot.len()), packed.into()),
+                None => (ProgramPlace::Plain, snapshot.clone()),
             },
         };
         let questions = self.questions.as_slice().into();
-        codec::encode(VERSION, &Head { jti: self.jti, round: self.round, questions, program }, &rest)
+        codec::encode(VERSION, &ContentHead { jti: self.jti, round: self.round, questions, program }, &rest)
     }
 
     /// Decodes the encoding of [`write`](Self::write), and trusts none of it. `None` if it is none of this build.
     pub(super) fn read(bytes: &[u8]) -> Option<Content> {
-        let (Head { jti, round, questions, program }, rest) = codec::decode::<Head<'_>>(VERSION, bytes)?;
+        let (ContentHead { jti, round, questions, program }, rest) =
+            codec::decode::<ContentHead<'_>>(VERSION, bytes)?;
         let id = |id: &str| (is_id(id) && rest.is_empty()).then(|| id.to_owned());
         let carried = match program {
-            Program::Kept(run) => Carried::Kept(id(run)?),
-            Program::Blob(blob) => Carried::Blob(id(blob)?),
-            Program::Plain => Carried::Snapshot(Bytes::copy_from_slice(rest)),
-            Program::Packed(size) => Carried::Snapshot(unpacked(size, rest)?),
+            ProgramPlace::Kept(run) => Carried::Kept(id(run)?),
+            ProgramPlace::Blob(blob) => Carried::Blob(id(blob)?),
+            ProgramPlace::Plain => Carried::Snapshot(Bytes::copy_from_slice(rest)),
+            ProgramPlace::Packed(size) => Carried::Snapshot(unpacked(size, rest)?),
         };
         Some(Content { jti, round, questions: questions.into_owned(), carried })
     }
@@ -188,11 +189,11 @@ mod tests {
         assert!(Content::read(&[&written[..], b"x"].concat()).is_none());
         assert!(Content::read(&content(Carried::Kept("run}".into())).write()).is_none());
         let packed = |size: usize, bytes: &[u8]| {
-            let head = Head {
+            let head = ContentHead {
                 jti: [0; 16],
                 round: 1,
                 questions: [].as_slice().into(),
-                program: Program::Packed(size),
+                program: ProgramPlace::Packed(size),
             };
             Content::read(&codec::encode(VERSION, &head, bytes))
         };

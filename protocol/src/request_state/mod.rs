@@ -2,9 +2,9 @@
 //! can resume it.
 //!
 //! * [`RequestStates`] — seals and opens states.
-//! * [`Bound`] — the request that a state belongs to.
+//! * [`StateBinding`] — the request that a state belongs to.
 //! * [`Content`], [`Carried`] — the content of a state.
-//! * [`Refusal`] — the reason why a state is refused, as the client reads it.
+//! * [`StateRefusal`] — the reason why a state is refused, as the client reads it.
 
 mod arguments;
 mod content;
@@ -16,5 +16,5 @@ mod tests;
 
 pub use arguments::arguments_digest;
 pub use content::{Carried, Content, Jti};
-pub use refusal::Refusal;
-pub use seal::{Bound, NotSealed, Opened, RequestStates, StateRules};
+pub use refusal::StateRefusal;
+pub use seal::{NotSealed, Opened, RequestStates, StateBinding, StateRules};

@@ -4,7 +4,7 @@ use ptc_mcp::RpcError;
 
 /// Why a retry is refused. Nothing has run in that case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum StateRefusal {
     /// It is not a state.
     Malformed,
     /// It was sealed with a secret that is not available.
@@ -26,36 +26,36 @@ pub enum Refusal {
 /// Characters of a key that are echoed.
 const MAX_KEY: usize = 64;
 
-impl Refusal {
+impl StateRefusal {
     /// The word for programs.
     pub fn reason(&self) -> &'static str {
         match self {
-            Refusal::Malformed => "malformed",
-            Refusal::Key => "key",
-            Refusal::Seal => "seal",
-            Refusal::Expired => "expired",
-            Refusal::Responses(_) => "responses",
-            Refusal::Build => "build",
-            Refusal::Snapshot(_) => "snapshot",
-            Refusal::Spent => "spent",
+            StateRefusal::Malformed => "malformed",
+            StateRefusal::Key => "key",
+            StateRefusal::Seal => "seal",
+            StateRefusal::Expired => "expired",
+            StateRefusal::Responses(_) => "responses",
+            StateRefusal::Build => "build",
+            StateRefusal::Snapshot(_) => "snapshot",
+            StateRefusal::Spent => "spent",
         }
     }
 
     /// The sentence for people.
     fn message(&self) -> String {
         match self {
-            Refusal::Malformed => "requestState is not one of ours".into(),
-            Refusal::Key => "requestState was made with another key; run the program again".into(),
-            Refusal::Seal => "requestState does not belong to this request".into(),
-            Refusal::Expired => "requestState has expired; run the program again".into(),
-            Refusal::Responses(Some(key)) => {
+            StateRefusal::Malformed => "requestState is not one of ours".into(),
+            StateRefusal::Key => "requestState was made with another key; run the program again".into(),
+            StateRefusal::Seal => "requestState does not belong to this request".into(),
+            StateRefusal::Expired => "requestState has expired; run the program again".into(),
+            StateRefusal::Responses(Some(key)) => {
                 let key: String = key.chars().take(MAX_KEY).collect();
                 format!("inputResponses.{key} is not an elicitation result")
             }
-            Refusal::Responses(None) => "inputResponses is not an object of elicitation results".into(),
-            Refusal::Build => "this program was started by another build of ptc; run it again".into(),
-            Refusal::Snapshot(part) => format!("invalid snapshot: {part}"),
-            Refusal::Spent => "this request was already continued".into(),
+            StateRefusal::Responses(None) => "inputResponses is not an object of elicitation results".into(),
+            StateRefusal::Build => "this program was started by another build of ptc; run it again".into(),
+            StateRefusal::Snapshot(part) => format!("invalid snapshot: {part}"),
+            StateRefusal::Spent => "this request was already continued".into(),
         }
     }
 

@@ -9,7 +9,7 @@ use ptc_host::pace::apart;
 use ptc_host::state::{NotOpened, Seals, Secret, StoreClock};
 
 use super::content::{Carried, Content};
-use super::refusal::Refusal;
+use super::refusal::StateRefusal;
 
 /// The prefix of a state.
 const PREFIX: &str = "ptc1.";
@@ -37,7 +37,7 @@ pub struct RequestStates {
 
 /// The request to which a state is bound. The state contains none of it, and cannot be opened for another request.
 #[derive(Debug, Clone, Copy)]
-pub struct Bound<'a> {
+pub struct StateBinding<'a> {
     /// The principal.
     pub principal: &'a str,
     /// Its method.
@@ -86,7 +86,7 @@ impl RequestStates {
     ///
     /// # Errors
     /// The reason why there is none.
-    pub fn seal(&self, bound: Bound<'_>, content: &Content, until: u64) -> Result<String, NotSealed> {
+    pub fn seal(&self, bound: StateBinding<'_>, content: &Content, until: u64) -> Result<String, NotSealed> {
         let mut plain = until.to_be_bytes().to_vec();
         plain.extend_from_slice(&content.write());
         // Four characters for three bytes.
@@ -106,7 +106,7 @@ impl RequestStates {
     /// As [`seal`](Self::seal).
     pub async fn seal_large(
         &self,
-        bound: Bound<'_>,
+        bound: StateBinding<'_>,
         content: Content,
         until: u64,
     ) -> (Result<String, NotSealed>, Content) {
@@ -117,7 +117,8 @@ impl RequestStates {
         let (states, principal, arguments) = (self.clone(), bound.principal.to_owned(), *bound.arguments);
         let (method, tool) = (bound.method.to_owned(), bound.tool.to_owned());
         let sealed = apart(bytes, move || {
-            let bound = Bound { principal: &principal, method: &method, tool: &tool, arguments: &arguments };
+            let bound =
+                StateBinding { principal: &principal, method: &method, tool: &tool, arguments: &arguments };
             (states.seal(bound, &content, until), content)
         });
         sealed.await
@@ -127,27 +128,27 @@ impl RequestStates {
     ///
     /// # Errors
     /// The first of the checks that fails.
-    pub fn open(&self, text: &str, bound: Bound<'_>) -> Result<Opened, Refusal> {
+    pub fn open(&self, text: &str, bound: StateBinding<'_>) -> Result<Opened, StateRefusal> {
         let encoded = text.strip_prefix(PREFIX).filter(|_| text.len() <= self.rules.max_bytes * 2);
         let sealed = encoded.and_then(|encoded| URL_SAFE_NO_PAD.decode(encoded).ok());
-        let sealed = sealed.ok_or(Refusal::Malformed)?;
+        let sealed = sealed.ok_or(StateRefusal::Malformed)?;
         let plain = self.seals.open(&sealed, &self.associated(bound)).map_err(|not| match not {
-            NotOpened::Malformed => Refusal::Malformed,
-            NotOpened::OtherSecret => Refusal::Key,
-            NotOpened::Broken => Refusal::Seal,
+            NotOpened::Malformed => StateRefusal::Malformed,
+            NotOpened::OtherSecret => StateRefusal::Key,
+            NotOpened::Broken => StateRefusal::Seal,
         })?;
         // Sealed content is ours, but perhaps of another build.
-        let (until, content) = plain.split_at_checked(UNTIL).ok_or(Refusal::Build)?;
+        let (until, content) = plain.split_at_checked(UNTIL).ok_or(StateRefusal::Build)?;
         let until = u64::from_be_bytes(until.try_into().unwrap_or_default());
         let left = until.saturating_sub(self.clock.now());
         if left == 0 {
-            return Err(Refusal::Expired);
+            return Err(StateRefusal::Expired);
         }
-        let content = Content::read(content).ok_or(Refusal::Build)?;
+        let content = Content::read(content).ok_or(StateRefusal::Build)?;
         Ok(Opened { content, until, left: Duration::from_millis(left) })
     }
 
-    fn associated(&self, bound: Bound<'_>) -> Vec<u8> {
+    fn associated(&self, bound: StateBinding<'_>) -> Vec<u8> {
         let parts: [&[u8]; 5] = [
             bound.principal.as_bytes(),
             bound.method.as_bytes(),

@@ -89,7 +89,7 @@ pub enum Taken {
 }
 
 /// The port to runs that wait for approvals.
-pub trait Waiting {
+pub trait WaitingRuns {
     /// The waiting runs of all principals.
     fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, RunError>>;
 
@@ -103,7 +103,7 @@ pub trait Waiting {
     ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, RunError>>;
 }
 
-impl Waiting for Arc<Runs> {
+impl WaitingRuns for Arc<Runs> {
     fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, RunError>> {
         Box::pin(self.list(None))
     }
@@ -171,7 +171,7 @@ impl Webhook {
     /// Takes an answer at the address of this run and question.
     pub async fn take(
         &self,
-        runs: &impl Waiting,
+        runs: &impl WaitingRuns,
         run_id: &str,
         question: &str,
         signature: Option<&HeaderValue>,
@@ -181,7 +181,7 @@ impl Webhook {
             Ok(signature) => signature,
             Err(why) => return Taken::NotTrusted(why),
         };
-        let said = match said::Said::read(body) {
+        let said = match said::HookReply::read(body) {
             Ok(said) => said,
             Err(why) => return Taken::NotAnAnswer(why),
         };

@@ -13,7 +13,7 @@ const MAX_NAME: usize = 256;
 
 /// A decision and its author.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct HookReply {
     pub(super) decision: Decision,
     /// The author's name in the webhook's own system.
     pub(super) by: Arc<str>,
@@ -23,25 +23,25 @@ pub(super) struct Said {
 
 /// The message as sent. A repeated member is refused as ambiguous.
 #[derive(Deserialize)]
-struct Sent {
+struct SentReply {
     decision: String,
     by: String,
     run_id: Option<String>,
     question_id: Option<String>,
 }
 
-impl Said {
+impl HookReply {
     /// Reads a body.
     ///
     /// # Errors
     /// The fault of the body.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Said.read")]
-    pub(super) fn read(body: &[u8]) -> Result<Said, String> {
+    #[expect(clippy::disallowed_methods, reason = "entry point: HookReply.read")]
+    pub(super) fn read(body: &[u8]) -> Result<HookReply, String> {
         let text = std::str::from_utf8(body).unwrap_or_default();
         if let Some(name) = repeated_key(text) {
             return Err(format!("`{}` stands twice", visible_line(clip(&name, MAX_NAME))));
         }
-        let sent: Sent = serde_json::from_slice(body)
+        let sent: SentReply = serde_json::from_slice(body)
             .map_err(|error| format!(r#"not {{"decision":"allow"|"refuse","by":"…"}}: {error}"#))?;
         let Some(decision) = Decision::from_word(&sent.decision) else {
             return Err("`decision` must be \"allow\" or \"refuse\"".to_owned());
@@ -51,7 +51,7 @@ impl Said {
             return Err("`by` must name who decided".to_owned());
         }
         let by = clip(&by, MAX_NAME).into();
-        Ok(Said { decision, by, run_id: sent.run_id, question_id: sent.question_id })
+        Ok(HookReply { decision, by, run_id: sent.run_id, question_id: sent.question_id })
     }
 
     /// True if it answers this question of this run; `None` if it does not name a question.
@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn a_decision_has_a_name() {
-        let said = Said::read(br#"{"decision":"refuse","by":" ada\u202e ","more":[1]}"#).unwrap();
+        let said = HookReply::read(br#"{"decision":"refuse","by":" ada\u202e ","more":[1]}"#).unwrap();
         assert_eq!((said.decision, &*said.by), (Decision::Refuse, "ada\\u202e"));
         assert_eq!(said.names("run_a", "q1"), None);
         let long = format!(r#"{{"decision":"allow","by":"{}"}}"#, "é".repeat(1000));
-        assert!(Said::read(long.as_bytes()).unwrap().by.len() <= MAX_NAME + "…".len());
+        assert!(HookReply::read(long.as_bytes()).unwrap().by.len() <= MAX_NAME + "…".len());
     }
 
     #[test]
@@ -90,15 +90,16 @@ mod tests {
             (r#"{"decision":"always","by":"ada"}"#, "`decision` must be"),
             (r#"{"decision":"allow","by":" "}"#, "`by` must name"),
         ] {
-            let why = Said::read(body.as_bytes()).unwrap_err();
+            let why = HookReply::read(body.as_bytes()).unwrap_err();
             assert!(why.starts_with(told), "{body}: {why}");
         }
     }
 
     #[test]
     fn an_answer_may_say_to_what() {
-        let named =
-            |rest: &str| Said::read(format!(r#"{{"decision":"allow","by":"a"{rest}}}"#).as_bytes()).unwrap();
+        let named = |rest: &str| {
+            HookReply::read(format!(r#"{{"decision":"allow","by":"a"{rest}}}"#).as_bytes()).unwrap()
+        };
         assert_eq!(named(r#","run_id":"run_a","question_id":"q1""#).names("run_a", "q1"), Some(true));
         for other in [
             r#","run_id":"run_b","question_id":"q1""#,

@@ -206,7 +206,7 @@ struct Desk {
     said: Mutex<Vec<(String, String, AnsweredBy)>>,
 }
 
-impl Waiting for Desk {
+impl WaitingRuns for Desk {
     fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, RunError>> {
         Box::pin(async { Ok(self.runs.clone()) })
     }

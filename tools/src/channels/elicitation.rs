@@ -31,10 +31,10 @@ impl CallAsker {
         if !self.context.asked.modes.is_any() && !keeps {
             return None;
         }
-        let rules = &self.asks.0.rules;
+        let rules = &self.asks.context.rules;
         let until = self.context.asked.line.as_ref().map(|_| time::now() + rules.open);
         let asker = Arc::new(CallAsker { round, until, ..self.clone() });
-        Some(match &self.asks.0.listener {
+        Some(match &self.asks.listener {
             Some(listener) => {
                 let run_id = self.run.as_ref().map(|run| run.id.clone());
                 listener(&self.principal, (self.context.eval_id, run_id), asker)
@@ -67,7 +67,7 @@ impl CallAsker {
     ) -> Vec<(QuestionId, Answer)> {
         let count = open.len();
         let mut answers = Vec::with_capacity(count);
-        let opened = Opened::default();
+        let opened = OpenedPages::default();
         let mut waiting: Replies = open
             .into_iter()
             .map(|open| {
@@ -94,8 +94,13 @@ impl CallAsker {
 
     /// Asks one question until its answer fits, or until the user is done on its page: there `accept` says only that the page
     /// was opened. Returns `None` if there is no answer.
-    async fn ask_one(&self, line: &ClientLine, mut open: PendingQuestion, opened: &Opened) -> Option<Answer> {
-        let (modes, clock) = (self.context.asked.modes, &self.asks.0.clock);
+    async fn ask_one(
+        &self,
+        line: &ClientLine,
+        mut open: PendingQuestion,
+        opened: &OpenedPages,
+    ) -> Option<Answer> {
+        let (modes, clock) = (self.context.asked.modes, &self.asks.context.clock);
         let page = if modes.opens(&open.question.mode) { Some(random_page()?) } else { None };
         let by = AnsweredBy { channel: Channel::Client, name: Some(self.principal.shared_name()) };
         let mut done = self.done(&open.question);
@@ -213,7 +218,7 @@ impl Asker for CallAsker {
     }
 
     fn most_questions(&self) -> u32 {
-        self.asks.0.rules.questions
+        self.asks.context.rules.questions
     }
 }
 
@@ -221,7 +226,7 @@ impl Asker for CallAsker {
 pub(super) type Replies = FuturesUnordered<BoxFuture<'static, Option<(QuestionId, Answer)>>>;
 
 /// Questions for which only a page was opened.
-type Opened = Arc<Mutex<Vec<(QuestionId, Answer)>>>;
+type OpenedPages = Arc<Mutex<Vec<(QuestionId, Answer)>>>;
 
 /// A request that is withdrawn if it is dropped, so that its client need not show it any longer.
 struct TakenBack<'l> {

@@ -21,9 +21,9 @@ use tracing::{debug, info, warn};
 use super::{CallAsker, Shaped};
 use crate::evaluator::Evaluator;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::request_state::{Bound, Carried, Content, Jti, NotSealed, Opened, Refusal};
+use ptc_protocol::request_state::{Carried, Content, Jti, NotSealed, Opened, StateBinding, StateRefusal};
 use ptc_protocol::tool::{Instead, PageVisits, Retry, ToolReply};
-use ptc_runs::{KeptReply, ProgramEnd, SentAnswers, by_page, take_answers};
+use ptc_runs::{ProgramEnd, SentAnswers, StoredReply, by_page, take_answers};
 
 /// Largest outcome that is stored, in bytes.
 const MOST_OUTCOME_BYTES: usize = 256 << 10;
@@ -47,14 +47,15 @@ impl CallAsker {
     ) -> ToolReply {
         let carried = Carried::Snapshot(suspended.snapshot.clone());
         if let Some(content) = Content::new(round, &suspended.questions, carried)
-            && let Some(reply) = self.required(content, self.asks.0.states.until()).await
+            && let Some(reply) = self.required(content, self.asks.context.states.until()).await
         {
             info!(event = "program_waits", tool = self.tool, round, questions = suspended.questions.len());
             return ToolReply { eval_id: Some(request.id), ..reply };
         }
         warn!(event = "program_not_sent_off", tool = self.tool, bytes = suspended.snapshot.len());
         let by = AnsweredBy { channel: Channel::Client, name: None };
-        let nobody = Answer { action: Action::Cancel, content: None, by, at_ms: self.asks.0.clock.now() };
+        let nobody =
+            Answer { action: Action::Cancel, content: None, by, at_ms: self.asks.context.clock.now() };
         let answers = suspended.questions.iter().map(|open| (open.id, nobody.clone())).collect();
         let resume = Resume { snapshot: suspended.snapshot, answers, gate: None };
         let request = EvalRequest { asker: None, resume: Some(Arc::new(resume)), ..request };
@@ -69,19 +70,19 @@ impl CallAsker {
         let requests =
             asked.requests(self.context.revision, open.map(|open| (open, open.question.mode.clone())));
         let digest = self.digest().await;
-        let bound = Bound {
+        let bound = StateBinding {
             principal: self.principal.name(),
             method: "tools/call",
             tool: self.tool,
             arguments: &digest,
         };
-        let state = match self.asks.0.states.seal_large(bound, content, until).await {
+        let state = match self.asks.context.states.seal_large(bound, content, until).await {
             (Ok(state), _) => state,
             (Err(NotSealed::NoEntropy), _) => return None,
             (Err(NotSealed::TooLarge), content) => {
                 let Carried::Snapshot(snapshot) = content.carried else { return None };
                 let carried = Carried::Blob(self.put_blob(snapshot, until).await?);
-                self.asks.0.states.seal(bound, &Content { carried, ..content }, until).ok()?
+                self.asks.context.states.seal(bound, &Content { carried, ..content }, until).ok()?
             }
         };
         Some(ToolReply::input_required(requests, state))
@@ -94,7 +95,7 @@ impl CallAsker {
         let id = format!("b_{}", URL_SAFE_NO_PAD.encode(random));
         let key = Key::new(&self.owner(), Kind::Blob, id.as_str()).ok()?;
         let end = End::After(self.left(until));
-        match self.asks.0.store.commit(Commit::one(Write::put(key, 0, snapshot).ending(end))).await {
+        match self.asks.context.store.commit(Commit::one(Write::put(key, 0, snapshot).ending(end))).await {
             Ok(()) => Some(id),
             Err(error) => {
                 warn!(event = "request_state_not_kept", reason = %error);
@@ -115,7 +116,7 @@ impl CallAsker {
         let mut questions = content.questions.clone();
         let visited = retry.visited.clone().unwrap_or_default();
         let responses = retry.responses.as_deref();
-        take_responses(&mut questions, responses, &visited, &self.principal, self.asks.0.clock.now());
+        take_responses(&mut questions, responses, &visited, &self.principal, self.asks.context.clock.now());
         // A client that no longer shows any questions cannot be asked again.
         if questions.iter().any(PendingQuestion::is_open) && self.context.asked.modes.is_any() {
             let content = Content { questions, ..content.clone() };
@@ -133,9 +134,9 @@ impl CallAsker {
                 Err(_) => return ProgramEnd::Replied(unavailable()),
             },
             // Runs are no longer stored here.
-            Carried::Kept(_) => return ProgramEnd::Replied(refused(self.tool, Refusal::Expired)),
+            Carried::Kept(_) => return ProgramEnd::Replied(refused(self.tool, StateRefusal::Expired)),
         };
-        let once = Arc::new(Once::new(self.asks.0.store.clone(), self.owner(), content.jti, *left));
+        let once = Arc::new(Once::new(self.asks.context.store.clone(), self.owner(), content.jti, *left));
         let answers = questions.into_iter().filter_map(|asked| Some((asked.id, asked.answer?))).collect();
         let resume = Resume { snapshot, answers, gate: Some(once.clone()) };
         request.resume = Some(Arc::new(resume));
@@ -148,10 +149,10 @@ impl CallAsker {
             Some(Passed::First) => {}
             None => match &outcome.resume_fault {
                 Some(ResumeFault::OtherBuild) => {
-                    return ProgramEnd::Replied(refused(self.tool, Refusal::Build));
+                    return ProgramEnd::Replied(refused(self.tool, StateRefusal::Build));
                 }
                 Some(ResumeFault::Invalid(part)) => {
-                    return ProgramEnd::Replied(refused(self.tool, Refusal::Snapshot(part)));
+                    return ProgramEnd::Replied(refused(self.tool, StateRefusal::Snapshot(part)));
                 }
                 // The program could not be read for lack of memory or time; the client can try again.
                 None => return ProgramEnd::Replied(shaped(outcome)),
@@ -174,14 +175,14 @@ impl CallAsker {
     async fn again(&self, retry: &Retry) -> ToolReply {
         match self.outcome_of_first(&retry.state.content.jti, &retry.digest).await {
             Ok(Some(reply)) => reply,
-            Ok(None) => refused(self.tool, Refusal::Spent),
+            Ok(None) => refused(self.tool, StateRefusal::Spent),
             Err(_) => unavailable(),
         }
     }
 
     async fn blob(&self, id: &str) -> Result<Option<Bytes>, StateError> {
         let Ok(key) = Key::new(&self.owner(), Kind::Blob, id) else { return Ok(None) };
-        match self.asks.0.store.read(&key).await {
+        match self.asks.context.store.read(&key).await {
             Ok(kept) => Ok(kept.and_then(|kept| kept.blob)),
             Err(StateError::Unavailable(why)) => Err(StateError::Unavailable(why)),
             Err(_) => Ok(None),
@@ -191,13 +192,13 @@ impl CallAsker {
     async fn forget_blob(&self, id: &str) {
         if let Ok(key) = Key::new(&self.owner(), Kind::Blob, id) {
             // It expires by itself as well.
-            let _ = self.asks.0.store.commit(Commit::one(Write::remove(key))).await;
+            let _ = self.asks.context.store.commit(Commit::one(Write::remove(key))).await;
         }
     }
 
     /// The time until then.
     pub(super) fn left(&self, until: u64) -> Duration {
-        Duration::from_millis(until.saturating_sub(self.asks.0.clock.now()))
+        Duration::from_millis(until.saturating_sub(self.asks.context.clock.now()))
     }
 
     /// Stores the reply to a call that resumed a program, for as long as its state is valid. `asked` is the digest of
@@ -208,7 +209,7 @@ impl CallAsker {
         };
         let Some(key) = outcome_key(self, jti) else { return };
         let write = Write::put(key, 0, blob).ending(End::After(left));
-        if let Err(error) = self.asks.0.store.commit(Commit::one(write)).await {
+        if let Err(error) = self.asks.context.store.commit(Commit::one(write)).await {
             debug!(event = "outcome_not_kept", reason = %error);
         }
     }
@@ -223,7 +224,7 @@ impl CallAsker {
         asked: &[u8; 32],
     ) -> Result<Option<ToolReply>, StateError> {
         let Some(key) = outcome_key(self, jti) else { return Ok(None) };
-        match timeout(PATIENCE, self.asks.0.store.watch(&key, 0)).await {
+        match timeout(PATIENCE, self.asks.context.store.watch(&key, 0)).await {
             Ok(Ok(Some(kept))) => Ok(read_outcome(&kept.blob.unwrap_or_default(), asked)),
             Ok(Err(StateError::Unavailable(why))) => Err(StateError::Unavailable(why)),
             Ok(_) | Err(_) => Ok(None),
@@ -305,7 +306,7 @@ pub(super) fn take_responses(
     }
 }
 
-fn refused(tool: &str, refusal: Refusal) -> ToolReply {
+fn refused(tool: &str, refusal: StateRefusal) -> ToolReply {
     info!(event = "request_state_refused", tool, reason = refusal.reason());
     ToolReply::refused(refusal.error())
 }
@@ -327,11 +328,11 @@ fn outcome_key(call: &CallAsker, jti: &Jti) -> Option<Key> {
 fn written_outcome(asked: &[u8; 32], reply: &ToolReply) -> Option<Vec<u8>> {
     match reply.instead.as_deref() {
         Some(Instead::Refused(_) | Instead::Task(_)) => None,
-        _ => Some(codec::encode(VERSION, &(asked, KeptReply::of(reply)), &[])),
+        _ => Some(codec::encode(VERSION, &(asked, StoredReply::of(reply)), &[])),
     }
 }
 
 fn read_outcome(blob: &[u8], asked: &[u8; 32]) -> Option<ToolReply> {
-    let (first, reply) = codec::decode_whole::<([u8; 32], KeptReply)>(VERSION, blob)?;
+    let (first, reply) = codec::decode_whole::<([u8; 32], StoredReply)>(VERSION, blob)?;
     (first == *asked).then(|| reply.reply())
 }

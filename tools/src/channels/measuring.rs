@@ -7,7 +7,9 @@ use ptc_host::state::{Secret, SecretError, StoreClock};
 
 use super::input_required::take_responses;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::request_state::{Bound, Carried, Content, RequestStates, StateRules, arguments_digest};
+use ptc_protocol::request_state::{
+    Carried, Content, RequestStates, StateBinding, StateRules, arguments_digest,
+};
 use ptc_protocol::tool::PageVisits;
 
 /// The states of a server.
@@ -51,7 +53,7 @@ impl Travel {
         Some(Resume { snapshot, answers, gate: None })
     }
 
-    fn bound<'a>(&'a self, arguments: &'a [u8; 32]) -> Bound<'a> {
-        Bound { principal: self.principal.name(), method: "tools/call", tool: "lisp_eval", arguments }
+    fn bound<'a>(&'a self, arguments: &'a [u8; 32]) -> StateBinding<'a> {
+        StateBinding { principal: self.principal.name(), method: "tools/call", tool: "lisp_eval", arguments }
     }
 }

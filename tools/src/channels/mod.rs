@@ -42,17 +42,19 @@ const MOST_ROUNDS: u32 = 8;
 
 /// Asks clients, for all tools that run programs. Clones are cheap.
 #[derive(Clone)]
-pub struct Asks(Arc<Shared>);
+pub struct Asks {
+    context: Arc<AskContext>,
+    /// Observes questions and answers.
+    listener: Option<Listener>,
+}
 
 /// Wraps the asker of a principal's call, for the audit log. The text is the id of its run.
 pub type Listener =
     Arc<dyn Fn(&Principal, (EvalId, Option<Arc<str>>), Arc<dyn Asker>) -> Arc<dyn Asker> + Send + Sync>;
 
-struct Shared {
+struct AskContext {
     /// Seals the states.
     states: RequestStates,
-    /// Observes questions and answers.
-    listener: Option<Listener>,
     /// Records which states were used, and their outcomes.
     store: Arc<dyn StateStore>,
     rules: AskRules,
@@ -147,19 +149,23 @@ impl CallAsker {
     }
 
     /// Runs the program of `request` and asks its questions.
-    async fn eval(
+    fn eval(
         self,
         evaluator: Arc<dyn Evaluator>,
         mut request: EvalRequest,
         shaped: Shaped,
-    ) -> ProgramEnd {
+    ) -> BoxFuture<'static, ProgramEnd> {
         request.asker = self.asker(self.round);
         let again = request.clone();
-        let outcome = evaluator.eval(request).await;
-        match outcome.suspended {
-            Some(suspended) => self.leave(evaluator, again, self.round, *suspended, shaped).await,
-            None => ProgramEnd::Replied(shaped(outcome)),
+        let eval = evaluator.eval(request);
+        async move {
+            let outcome = eval.await;
+            match outcome.suspended {
+                Some(suspended) => self.leave(evaluator, again, self.round, *suspended, shaped).await,
+                None => ProgramEnd::Replied(shaped(outcome)),
+            }
         }
+        .boxed()
     }
 }
 
@@ -176,12 +182,13 @@ impl Asks {
         pages: Option<Arc<dyn Pages>>,
     ) -> Asks {
         let store = store.unwrap_or_else(|| Arc::new(MemoryState::new(StoreLimits::default())));
-        Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start(), runs, pages }))
+        let context = AskContext { states, store, rules, clock: StoreClock::start(), runs, pages };
+        Asks { context: Arc::new(context), listener }
     }
 
     /// Adds an observer.
     pub(crate) fn heard_by(&self, listener: Listener) -> Asks {
-        let before = self.0.listener.clone();
+        let before = self.listener.clone();
         let listener: Listener = Arc::new(move |principal, run, asker| {
             let asker = match &before {
                 Some(before) => before(principal, run.clone(), asker),
@@ -189,9 +196,7 @@ impl Asks {
             };
             listener(principal, run, asker)
         });
-        let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock.clone());
-        let (rules, runs, pages) = (self.0.rules.clone(), self.0.runs.clone(), self.0.pages.clone());
-        Asks(Arc::new(Shared { states, listener: Some(listener), store, rules, clock, runs, pages }))
+        Asks { listener: Some(listener), ..self.clone() }
     }
 
     /// Runs the program of `request` for this call of a tool, and asks its client the program's questions. `long` is
@@ -213,8 +218,8 @@ impl Asks {
         let (tool, arguments) = call;
         let call = CallAsker::new(self, tool, arguments, context, long);
         let shaped: Shaped = Box::new(shaped);
-        let Some(retry) = asked.retry.clone() else { return call.eval(evaluator, request, shaped).boxed() };
-        if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
+        let Some(retry) = asked.retry.clone() else { return call.eval(evaluator, request, shaped) };
+        if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.context.runs) {
             let (runs, id) = (runs.clone(), id.clone());
             let answer = async move { call.go_on_kept(&runs, &id, &retry, &shaper).await };
             return answer.map(ProgramEnd::Replied).boxed();

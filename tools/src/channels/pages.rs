@@ -30,12 +30,12 @@ impl Asks {
         let retry = context.asked.retry.clone()?;
         let (tool, arguments) = call;
         let call = CallAsker::new(self, tool, arguments, context, None);
-        if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
+        if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.context.runs) {
             let (runs, id) = (runs.clone(), id.clone());
             let answer = async move { call.go_on_kept(&runs, &id, &retry, &shaper).await };
             return Some(Preparation::Free(answer.boxed()));
         }
-        let pages = self.0.pages.as_ref().filter(|_| retry.visited.is_none())?;
+        let pages = self.context.pages.as_ref().filter(|_| retry.visited.is_none())?;
         let asked = pages_of(&retry.state.content.questions);
         asked.into_iter().find(|(_, asked)| pages.is_awaited(call.principal.name(), asked))?;
         let (prepare, mut context) = (prepare(), context.clone());
@@ -49,20 +49,20 @@ impl Asks {
 
     /// True if this question is about a page whose result we can learn.
     pub(super) fn has_page(&self, question: &Question) -> bool {
-        self.0.pages.is_some() && question.page().is_some()
+        self.context.pages.is_some() && question.page().is_some()
     }
 }
 
 impl CallAsker {
     /// Waits for the pages that the client's answers mention.
     async fn visited(&self, retry: &Retry) -> PageVisits {
-        let Some(pages) = &self.asks.0.pages else { return PageVisits::default() };
+        let Some(pages) = &self.asks.context.pages else { return PageVisits::default() };
         let accepted = accepted(retry.responses.as_deref().unwrap_or("{}"));
         let asked = pages_of(&retry.state.content.questions).into_iter();
         let (waited, others): (Vec<_>, Vec<_>) = asked.partition(|(id, _)| accepted.contains(id));
         let asked: Vec<_> = waited.iter().chain(&others).map(|(id, _)| *id).collect();
         let principal = self.principal.shared_name();
-        let opened = undone(pages, &principal, waited, self.asks.0.rules.page).await;
+        let opened = undone(pages, &principal, waited, self.asks.context.rules.page).await;
         // The client did not mention these pages, but they may be done.
         let mut undone_ids = not_done(pages, &principal, others).await;
         undone_ids.extend(&opened);
@@ -72,7 +72,7 @@ impl CallAsker {
 
     /// Waits until the user is done on the page of this question; never completes if we cannot learn of that.
     pub(super) fn done(&self, question: &Question) -> BoxFuture<'static, ()> {
-        match (question.page(), &self.asks.0.pages) {
+        match (question.page(), &self.asks.context.pages) {
             (Some(asked), Some(pages)) => pages.done(self.principal.shared_name(), asked),
             _ => std::future::pending().boxed(),
         }
@@ -81,10 +81,10 @@ impl CallAsker {
     /// Waits for the page after an `accept`, if that is no answer yet: without limit for a sign-in, and for a while
     /// for an upstream's own page.
     pub(super) async fn done_after_accept(&self, question: &Question, done: BoxFuture<'static, ()>) {
-        match (question.page(), &self.asks.0.pages) {
+        match (question.page(), &self.asks.context.pages) {
             (Some(asked), _) if asked.is_sign_in => done.await,
             (Some(asked), Some(pages)) if pages.is_awaited(self.principal.name(), &asked) => {
-                let _ = timeout(self.asks.0.rules.page, done).await;
+                let _ = timeout(self.asks.context.rules.page, done).await;
             }
             _ => {}
         }
@@ -93,7 +93,7 @@ impl CallAsker {
     /// Answers page questions of a resident run as soon as they are done, since no client may poll for long. Never
     /// completes.
     pub(super) async fn answer_when_done(&self, open: Vec<PendingQuestion>) -> Vec<(QuestionId, Answer)> {
-        if let (Some(runs), Some(run)) = (&self.asks.0.runs, &self.run) {
+        if let (Some(runs), Some(run)) = (&self.asks.context.runs, &self.run) {
             let pages = open.into_iter().filter(|open| self.asks.has_page(&open.question));
             join_all(pages.map(async |PendingQuestion { id, question, .. }| {
                 self.done(&question).await;

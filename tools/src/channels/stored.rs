@@ -20,13 +20,13 @@ use crate::shaping::{Shaper, running, waiting};
 use ptc_protocol::Elicitation;
 use ptc_protocol::request_state::{Carried, Content};
 use ptc_protocol::tool::{CallContext, Retry, ToolReply};
-use ptc_runs::{KeptCall, ProgramEnd, RunHandle, RunView, Runs, Status};
+use ptc_runs::{ProgramEnd, RunHandle, RunView, Runs, Status, StoredCall};
 
 impl Asks {
     /// True if any question of this call can be answered while the run is stored.
     pub(super) fn keeps_any(&self, context: &CallContext) -> bool {
         let asked_by_task = context.asked.takes_tasks && context.asked.modes.is_any();
-        self.0.runs.as_ref().is_some_and(|runs| runs.settings().keeps || asked_by_task)
+        self.context.runs.as_ref().is_some_and(|runs| runs.settings().keeps || asked_by_task)
     }
 
     /// The answer of a call whose run waits. A client of the modern era that is asked in answers returns a handle of
@@ -48,7 +48,7 @@ impl Asks {
 
     /// The answer about a run that waits. `notes` are about answers that did not count.
     pub(crate) fn told(&self, run: &RunView, shaper: &Shaper, notes: &[String]) -> ToolReply {
-        waiting(shaper, run, self.0.rules.console.as_deref(), notes)
+        waiting(shaper, run, self.context.rules.console.as_deref(), notes)
     }
 
     /// The asker of a run that is resumed without a call: its questions are stored.
@@ -83,7 +83,7 @@ impl Asks {
         if modes.shows(revision, question.level, &question.mode) {
             return Some(question.mode.clone());
         }
-        let page = format!("{}#q={}", self.0.rules.console.as_deref()?, run.run_id);
+        let page = format!("{}#q={}", self.context.rules.console.as_deref()?, run.run_id);
         let page = Mode::Url(page.into());
         modes.shows(revision, question.level, &page).then_some(page)
     }
@@ -98,8 +98,8 @@ impl CallAsker {
 
     /// True if this question can be answered while the run is stored.
     pub(super) fn keeps(&self, question: &Question) -> bool {
-        let Some(runs) = &self.asks.0.runs else { return false };
-        let by_anybody = question.accepts(Channel::Model) || self.asks.0.rules.out_of_band;
+        let Some(runs) = &self.asks.context.runs else { return false };
+        let by_anybody = question.accepts(Channel::Model) || self.asks.context.rules.out_of_band;
         (runs.settings().keeps && by_anybody) || self.is_asked_by_its_task(question)
     }
 
@@ -138,7 +138,7 @@ impl CallAsker {
         for open in &mut content.questions {
             open.question.mode = self.asks.mode_of(asked.modes, self.context.revision, run, open)?;
         }
-        self.required(content, self.asks.0.states.until()).await
+        self.required(content, self.asks.context.states.until()).await
     }
 
     /// Continues with a stored run: takes the client's answers, and returns what the run does then.
@@ -151,7 +151,7 @@ impl CallAsker {
     ) -> ToolReply {
         let by = AnsweredBy { channel: Channel::Client, name: Some(self.principal.shared_name()) };
         let answers = retry.responses.as_deref().unwrap_or("{}");
-        let (began, page) = (time::now(), self.asks.0.rules.page);
+        let (began, page) = (time::now(), self.asks.context.rules.page);
         let taken = runs.answer_opened(&self.principal, id, answers, by, Some(page)).await;
         let took = match taken {
             Ok(took) => took,
@@ -180,7 +180,7 @@ impl CallAsker {
 
     /// Lets replies count that arrive after the call was answered with a waiting run.
     pub(super) fn heed_late(&self, mut replies: Replies) {
-        let (Some(runs), Some(run)) = (self.asks.0.runs.clone(), self.run.clone()) else { return };
+        let (Some(runs), Some(run)) = (self.asks.context.runs.clone(), self.run.clone()) else { return };
         let principal = self.principal.clone();
         let life = runs.settings().waiting_ttl;
         tokio::spawn(async move {
@@ -197,8 +197,8 @@ impl CallAsker {
     }
 
     /// The parts of this call that a run stores.
-    fn kept(&self, round: u32) -> KeptCall {
-        KeptCall {
+    fn kept(&self, round: u32) -> StoredCall {
+        StoredCall {
             arguments: self.arguments.as_deref().map(str::to_owned),
             revision: self.context.revision.name().to_owned(),
             result_room: self.context.result_room,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::tool::ExtensionTool;
 use ptc_protocol::principal::Principal;
-use ptc_runs::{KeptCall, ProgramSource, ResumableProgram, RunHandle};
+use ptc_runs::{ProgramSource, ResumableProgram, RunHandle, StoredCall};
 
-/// ProgramSource programs of extensions, and passes those of other tools on.
+/// Prepares programs of extensions, and passes those of other tools on.
 pub(super) struct WithExtensions {
     pub(super) tools: Vec<ExtensionTool>,
     pub(super) others: Arc<dyn ProgramSource>,
@@ -16,7 +16,7 @@ impl ProgramSource for WithExtensions {
     fn prepare_again(
         &self,
         tool: &str,
-        call: &KeptCall,
+        call: &StoredCall,
         principal: &Principal,
         run: &RunHandle,
     ) -> Option<ResumableProgram> {

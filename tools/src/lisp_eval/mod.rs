@@ -24,7 +24,7 @@ use ptc_protocol::report::{CallReport, CallUsage};
 use ptc_protocol::report::{ErrorReason, Payload};
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
-use ptc_runs::{KeptCall, ProgramEnd, ProgramSource, ResumableProgram, RunHandle};
+use ptc_runs::{ProgramEnd, ProgramSource, ResumableProgram, RunHandle, StoredCall};
 
 pub use super::evaluator::Evaluator;
 pub(crate) use arguments::Wording;
@@ -100,7 +100,7 @@ impl ProgramSource for LispEval {
     fn prepare_again(
         &self,
         tool: &str,
-        call: &KeptCall,
+        call: &StoredCall,
         principal: &Principal,
         run: &RunHandle,
     ) -> Option<ResumableProgram> {

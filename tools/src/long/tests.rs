@@ -9,7 +9,7 @@ use ptc_protocol::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, Profile};
 use ptc_protocol::tool::{Instead, TaskState};
-use ptc_runs::KeptCall;
+use ptc_runs::StoredCall;
 
 fn runs() -> Arc<Runs> {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
@@ -31,7 +31,7 @@ fn runs() -> Arc<Runs> {
 }
 
 fn suspension() -> ProgramEnd {
-    let call = KeptCall {
+    let call = StoredCall {
         arguments: None,
         revision: "2026-07-28".to_owned(),
         result_room: None,

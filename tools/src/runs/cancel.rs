@@ -14,12 +14,12 @@ use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool
 use ptc_runs::Runs;
 
 /// The tool.
-pub(super) struct Cancel {
+pub(super) struct CancelTool {
     pub(super) runs: Arc<Runs>,
     pub(super) options: EvalOptions,
 }
 
-impl Tool for Cancel {
+impl Tool for CancelTool {
     fn definition(&self) -> Definition {
         let (profile, runs) = (self.options.shaper.profile, self.options.runs.as_ref());
         let schema = output_schema(profile, self.options.card.is_some(), runs);

@@ -19,11 +19,11 @@ pub fn tools(options: &EvalOptions) -> Vec<Box<dyn Tool>> {
     let Some(runs) = &options.runs else { return Vec::new() };
     let mut tools: Vec<Box<dyn Tool>> = Vec::new();
     if runs.settings().keeps {
-        tools.push(Box::new(resume::Resume { runs: runs.clone(), options: options.clone() }));
+        tools.push(Box::new(resume::ResumeTool { runs: runs.clone(), options: options.clone() }));
     }
     if runs.settings().long {
-        tools.push(Box::new(wait::Wait { runs: runs.clone(), options: options.clone() }));
-        tools.push(Box::new(cancel::Cancel { runs: runs.clone(), options: options.clone() }));
+        tools.push(Box::new(wait::WaitTool { runs: runs.clone(), options: options.clone() }));
+        tools.push(Box::new(cancel::CancelTool { runs: runs.clone(), options: options.clone() }));
     }
     tools
 }

@@ -14,14 +14,14 @@ use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool
 use ptc_runs::Runs;
 
 /// The tool.
-pub(super) struct Resume {
+pub(super) struct ResumeTool {
     pub(super) runs: Arc<Runs>,
     pub(super) options: EvalOptions,
 }
 
 const INPUT: &str = r#"{"type":"object","required":["run_id"],"properties":{"run_id":{"type":"string"},"answers":{"type":"object","description":"By question id.","additionalProperties":{"type":"object","required":["action"],"properties":{"action":{"enum":["accept","decline","cancel"]},"content":{"type":"object","description":"With accept: what the question's schema asks for."}}}},"wait_ms":{"type":"integer","minimum":0,"maximum":50000,"default":20000}}}"#;
 
-impl Tool for Resume {
+impl Tool for ResumeTool {
     fn definition(&self) -> Definition {
         Definition {
             name: "lisp_resume",

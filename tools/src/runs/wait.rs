@@ -12,14 +12,14 @@ use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool
 use ptc_runs::Runs;
 
 /// The tool.
-pub(super) struct Wait {
+pub(super) struct WaitTool {
     pub(super) runs: Arc<Runs>,
     pub(super) options: EvalOptions,
 }
 
 const INPUT: &str = r#"{"type":"object","required":["run_id"],"properties":{"run_id":{"type":"string"},"wait_ms":{"type":"integer","minimum":0,"maximum":50000,"default":20000}}}"#;
 
-impl Tool for Wait {
+impl Tool for WaitTool {
     fn definition(&self) -> Definition {
         Definition {
             name: "lisp_wait",

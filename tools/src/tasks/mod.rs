@@ -17,17 +17,17 @@ use ptc_runs::{RunError, Runs};
 /// The desk of tasks, if programs may outlive their calls.
 pub fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
     let runs = options.runs.as_ref().filter(|runs| runs.settings().long)?;
-    Some(Arc::new(Desk { runs: runs.clone(), asks: options.asks.clone() }))
+    Some(Arc::new(RunTasks { runs: runs.clone(), asks: options.asks.clone() }))
 }
 
 /// The owner of tasks. Clones are cheap.
 #[derive(Clone)]
-pub(super) struct Desk {
+pub(super) struct RunTasks {
     runs: Arc<Runs>,
     asks: Option<Asks>,
 }
 
-impl Desk {
+impl RunTasks {
     async fn find(&self, asking: &TaskClient, id: &str) -> Result<Task, TaskError> {
         let run = self.runs.task(&asking.principal, id).await.map_err(no_task)?;
         let asks = self.asks.as_ref();
@@ -45,7 +45,7 @@ fn no_task(why: RunError) -> TaskError {
     }
 }
 
-impl TaskDesk for Desk {
+impl TaskDesk for RunTasks {
     fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, TaskError>> {
         let desk = self.clone();
         async move { desk.find(&asking, &id).await }.boxed()

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use ptc_host::time::{self, Instant, sleep_until};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use super::Desk;
+use super::RunTasks;
 use ptc_protocol::tasks::{TaskClient, TaskError, TaskNews};
 use ptc_protocol::tool::{Task, TaskState};
 
@@ -20,14 +20,14 @@ const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Subscribes to these tasks. Each is sent once in its current state, since the state that the client knows is
 /// unknown, and then whenever it has changed, until it has ended.
-pub(super) async fn listen(desk: Desk, asking: TaskClient, ids: Vec<String>) -> TaskNews {
+pub(super) async fn listen(desk: RunTasks, asking: TaskClient, ids: Vec<String>) -> TaskNews {
     // Subscribed before the first look, so that no change is missed.
     let changes = desk.runs.changes();
     let mut watch =
         Watch { desk, asking, changes, watched: VecDeque::new(), news: VecDeque::new(), look: time::now() };
     for id in ids {
         if let Ok(task) = watch.desk.find(&watch.asking, &id).await {
-            watch.watched.push_back(Watched { id, mark: None });
+            watch.watched.push_back(WatchedTask { id, mark: None });
             watch.heed(watch.watched.len() - 1, Ok(task));
         }
     }
@@ -39,18 +39,18 @@ pub(super) async fn listen(desk: Desk, asking: TaskClient, ids: Vec<String>) -> 
 
 /// The subscription of one channel.
 struct Watch {
-    desk: Desk,
+    desk: RunTasks,
     asking: TaskClient,
     changes: broadcast::Receiver<(Arc<str>, Arc<str>)>,
     /// Tasks that have not ended, ordered by their last poll.
-    watched: VecDeque<Watched>,
+    watched: VecDeque<WatchedTask>,
     news: VecDeque<Task>,
     /// The time of the next poll.
     look: Instant,
 }
 
 /// A subscribed task.
-struct Watched {
+struct WatchedTask {
     id: String,
     /// The mark that was sent last.
     mark: Option<Mark>,

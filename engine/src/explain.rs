@@ -1,6 +1,6 @@
 //! Hints on an error that depend on the program's text.
 
-use super::begin::deadline;
+use super::eval_start::deadline;
 use super::request::EvalRequest;
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_base::time::Instant;

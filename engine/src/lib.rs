@@ -13,13 +13,13 @@
 
 mod asking;
 pub mod audience;
-mod begin;
 mod cache;
 mod call_log;
 mod calls;
 mod compile;
-mod conclude;
 mod context;
+mod eval_end;
+mod eval_start;
 mod explain;
 mod handle;
 mod limits;

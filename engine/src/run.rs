@@ -3,10 +3,10 @@
 #[cfg(feature = "saved-sessions")]
 use super::asking::leave;
 use super::asking::{Desk, Gate, Verdict, ask};
-use super::begin::deadline;
 use super::calls::Calls;
-use super::conclude::conclude;
 use super::context::RunContext;
+use super::eval_end::conclude;
+use super::eval_start::deadline;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::scheduler::Scheduler;

@@ -1,6 +1,6 @@
 //! Work on a program's stack: everything whose cost is proportional to a program's size, its data or its result.
 
-use super::begin::begin;
+use super::eval_start::begin;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::ProgramRun;

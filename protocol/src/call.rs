@@ -12,10 +12,10 @@ use ptc_host::time::{self, Instant};
 use tracing::field::display;
 use tracing::{error, info};
 
+use super::call_notifications::Hearing;
 use super::client_requests::Outgoing;
 use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
 use super::exposed_features::ExposedFeatures;
-use super::hearing::Hearing;
 use super::listeners::ChannelSlot;
 use super::observer::CallSpan;
 use super::reply::{self, Answers};

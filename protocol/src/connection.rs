@@ -20,7 +20,7 @@ use super::client::KnownClient;
 use super::client_requests::ClientRequests;
 use super::drain::Drain;
 use super::elicitation::Elicitation;
-use super::elsewhere::Elsewhere;
+use super::replica_port::Elsewhere;
 use crate::principal::Owner;
 
 /// A conversation with one client.

@@ -3,10 +3,10 @@
 
 use super::board::{BlockedCall, CallQuestion};
 use super::{Resume, SavedCall};
-use crate::begin::{checked, deadline};
 use crate::call_log::CallLog;
 use crate::compile::compiled_again;
 use crate::context::RunContext;
+use crate::eval_start::{checked, deadline};
 use crate::outcome::{
     AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, EvalOutcome, Failure, PageRecord,
     ResultOverview, ResumeFault, Suspended,

@@ -3,7 +3,7 @@
 use super::shape_file::SeenTool;
 use ptc_mcp::json::Value;
 
-use super::present::with_changes;
+use super::current_tools::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::{ProgramUsage, take_discovery};

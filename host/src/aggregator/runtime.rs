@@ -7,7 +7,7 @@ use super::options::{AggregatorLimits, SnapshotMode};
 use super::reported_roots::reported_roots;
 use super::sampler::Sampler;
 use super::sampler::SamplingCounts;
-use super::seen::SeenShapes;
+use super::seen_shapes::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
 use futures_util::future::join_all;
 use ptc_base::memory::MemoryBudget;

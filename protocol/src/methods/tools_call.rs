@@ -20,13 +20,13 @@ use tracing::{debug, info, warn};
 
 use crate::answers;
 use crate::call::{Call, CallWork};
+use crate::call_notifications::Hearing;
 use crate::client::KnownClient;
 use crate::client_requests::{ClientLine, Outgoing};
 use crate::concurrency_limiter::{CapacityError, PermitLoan};
 use crate::connection::AdmissionError;
 use crate::elicitation::Elicitation;
 use crate::handler_outcome::HandlerOutcome;
-use crate::hearing::Hearing;
 use crate::observer::CallSpan;
 use crate::request_state::{RequestStates, StateBinding, StateRefusal, arguments_digest};
 use crate::results;

@@ -10,7 +10,7 @@ use ptc_host::state::Secret;
 use ptc_host::visible::visible;
 use tracing::info;
 
-use super::people::People;
+use super::question_settings::People;
 use super::task::task;
 use ptc_observers::Telemetry;
 use ptc_observers::audit::{AuditLog, Subject};

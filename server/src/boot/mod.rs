@@ -2,10 +2,10 @@
 
 mod assembly;
 mod descriptors;
-mod following;
-mod people;
+mod list_updates;
 mod process;
-mod starting;
+mod question_settings;
+mod slow_starts;
 mod state;
 mod task;
 mod upstreams;
@@ -25,7 +25,6 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use tracing::warn;
 
-use people::People;
 use process::{ignore_signals, stop_signal, survive_file_limits};
 use ptc_observers::Telemetry;
 use ptc_observers::audit::AuditLog;
@@ -38,7 +37,8 @@ use ptc_transport::health::HealthListener;
 use ptc_transport::http::{BoundListener, HttpServer, Listening};
 use ptc_transport::readiness::Readiness;
 use ptc_transport::stdio::{StdioOptions, run_stdio, standard_streams};
-use starting::Starting;
+use question_settings::People;
+use slow_starts::Starting;
 use upstreams::{load_upstreams, open_upstreams};
 
 use assembly::assemble_with;
@@ -132,7 +132,7 @@ async fn run(
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
     let Assembly { service, telemetry, card, runs } =
         assemble_with(settings, engine, upstreams.as_ref(), audit, redactor, state, extensions)?;
-    following::follow(upstreams.as_ref(), &service, settings, card.as_ref());
+    list_updates::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
         service.begin_starting();
     }

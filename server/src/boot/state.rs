@@ -10,7 +10,7 @@ use ptc_host::state::{
 };
 use tracing::{info, warn};
 
-use super::people::People;
+use super::question_settings::People;
 use crate::options::state::shared_store;
 use ptc_host::digest::hex;
 use ptc_host::time;

@@ -457,7 +457,7 @@ fn calls_leave_by_two_doors_alone() {
         found,
         [
             "host/src/aggregator/input.rs",
-            "host/src/aggregator/outside.rs",
+            "host/src/aggregator/outside_calls.rs",
             "host/src/aggregator/reported_roots.rs",
             "upstreams/src/upstream/per_principal.rs"
         ],

@@ -61,7 +61,9 @@ impl Eval {
         let shaper = self.options.shaper_for(context);
         let work = if directory.stored.is_some() {
             let owner = context.owner.clone();
-            super::stored::run(directory, options, shaper, id, owner, request).map(ProgramEnd::Replied).boxed()
+            super::stored::run(directory, options, shaper, id, owner, request)
+                .map(ProgramEnd::Replied)
+                .boxed()
         } else {
             let reservation = match directory.reserve(&id, &context.owner) {
                 Ok(reservation) => reservation,

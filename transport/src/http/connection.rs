@@ -19,7 +19,7 @@ use ptc_host::time;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use super::calm::{CalmStream, ConnectionState, MAX_BUFFER_BYTES};
+use super::calm_stream::{CalmStream, ConnectionState, MAX_BUFFER_BYTES};
 use super::connection_registry::{Activity, CloseReason, Registration, Rest};
 use super::endpoint::Endpoint;
 use super::gated_future::GatedFuture;

@@ -12,7 +12,7 @@ use http::Request;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
 use super::body::Body;
-use super::calm::ConnectionState;
+use super::calm_stream::ConnectionState;
 use super::connection_registry::Busy;
 use super::endpoint::Endpoint;
 

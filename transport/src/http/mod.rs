@@ -7,7 +7,7 @@ mod admission;
 mod answer;
 mod auth;
 mod body;
-mod calm;
+mod calm_stream;
 mod connection;
 mod connection_registry;
 mod console;

@@ -23,8 +23,8 @@ use url::Url;
 use super::counts::SignInCounts;
 use super::fault::SignInError;
 use super::fetch::Fetcher;
-use super::news::News;
 use super::records::{self, TokenBinding};
+use super::sign_in_news::News;
 use super::store::{AuthStore, MemoryStore, RecordKey};
 use crate::config::{
     OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthProof, Routing, Transport, UpstreamConfig,

@@ -27,8 +27,8 @@ mod reply;
 pub(crate) mod request_token;
 mod sampling;
 pub(crate) mod slots;
+pub mod unavailable_upstream;
 mod unfinished;
-pub mod unset;
 mod visits;
 
 pub use asking::{AcceptedQuestions, AskedSampling, CallQuestion, QuestionSink, Stopwatch};

@@ -1,4 +1,4 @@
-//! Rows of a reply that stay text until a field is read (`vm/src/value/ordered/unread.rs`). They are checked as strictly as
+//! Rows of a reply that stay text until a field is read (`vm/src/value/ordered/unread_rows.rs`). They are checked as strictly as
 //! rows that are read at once, and nothing is built of them.
 
 use super::number;

@@ -2,11 +2,11 @@
 
 use super::call::{self, CallNow};
 use super::env::Env;
+use super::fiber_state::FiberState;
 use super::frame::Args;
 use super::library::Library;
 use super::namespace::Namespace;
 use super::output::Capture;
-use super::own::FiberState;
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Blob, Keyword, Map, Str, Value};

@@ -1,12 +1,12 @@
 //! A strand of execution: the program itself, or a branch of `pmap`/`pcalls`.
 
 use super::call_stack::CallStack;
+use super::fiber_state::FiberState;
 use super::fork::ForkNote;
 use super::frame::{AnyFrame, Args, Flow, ForkKind, Input};
 use super::host_call::CallId;
 use super::operations;
 use super::output::Output;
-use super::own::FiberState;
 use super::stack::Stack;
 use crate::code::Arity;
 use crate::error::{Position, Result};

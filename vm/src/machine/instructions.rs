@@ -8,7 +8,7 @@ use super::fuel::Fuel;
 use super::interpreter::FiberStop;
 use super::operations::{self, Binary, Operands};
 use super::stack::Stack;
-use super::{Args, Ctx, Machine, call, unbound};
+use super::{Args, Ctx, Machine, call, unbound_names};
 use crate::code::{Capture, DefInfo, Op};
 use crate::error::{Error, Reason, Result};
 use crate::meter;
@@ -157,7 +157,7 @@ impl Machine {
                         match self.env.namespace.library().id(name) {
                             Some(id) => stack.push(self.env.namespace.library().value(id)),
                             None if matches!(op, Op::GlobalOrNil(_)) => stack.push(Value::Nil),
-                            None => return Err(unbound::runtime_error(name, &self.env.namespace)),
+                            None => return Err(unbound_names::runtime_error(name, &self.env.namespace)),
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 //! Linking: a program bound to a namespace.
 
 use super::Namespace;
-use super::unbound;
+use super::unbound_names;
 use crate::code::{Module, Program};
 use crate::error::{Error, Reason, Result};
 use std::rc::Rc;
@@ -13,7 +13,9 @@ pub(super) fn link(program: Rc<Program>, namespace: &mut Namespace, tools: &[Rc<
     let missing: Vec<_> = program.requires.iter().filter(|r| !namespace.defines(&r.name)).collect();
     if let Some(first) = missing.first() {
         let names: Vec<&str> = missing.iter().map(|r| &*r.name).collect();
-        return Err(unbound::static_error(&names, &program.local_names, namespace).at(Some(first.position)));
+        return Err(
+            unbound_names::static_error(&names, &program.local_names, namespace).at(Some(first.position))
+        );
     }
     if !tools.is_empty() {
         let unknown: Vec<_> = program.tools.iter().filter(|r| !tools.contains(&r.name)).collect();

@@ -5,13 +5,14 @@
 //! [`Machine::complete`] in any order. The result does not depend on that order, and neither it nor the number
 //! of steps depends on the size of the slices.
 
-mod absent;
+mod absent_names;
 mod builtin;
 mod call;
 mod call_stack;
 mod ctx;
 mod env;
 mod fiber;
+mod fiber_state;
 mod fingerprint;
 mod fork;
 mod frame;
@@ -25,11 +26,10 @@ mod namespace;
 mod native;
 mod operations;
 mod output;
-mod own;
 mod restoring;
 mod snapshot;
 mod stack;
-mod unbound;
+mod unbound_names;
 
 pub use crate::json::ToolArguments;
 pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section, SeriesFn};
@@ -58,7 +58,7 @@ pub use snapshot::{
 };
 pub(crate) use snapshot::{described, portable};
 pub use stack::Stack;
-pub use unbound::qualified_hint;
+pub use unbound_names::qualified_hint;
 
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};

@@ -4,7 +4,7 @@
 //! the program that uses it has paid for it ([`Meter::pay`]).
 
 use super::linear::{Linear, Plan, SearchResult, Variant};
-use super::looking::Looker;
+use super::looker::Looker;
 use super::meter::{CompiledForm, Meter, SearchOutcome, SearchStop};
 use super::parser::{PatternError, parse};
 use super::price;

@@ -5,7 +5,7 @@
 use super::bounds::Bounds;
 use super::emit::{MARK, crosses_lines, emit, line_end, whole};
 use super::limits::{CACHE_LIMIT, SIZE_LIMIT};
-use super::looking::Looker;
+use super::looker::Looker;
 use super::sequence::Groups;
 use super::sequence::Sequence;
 use super::syntax::{Assertion, SyntaxNode};

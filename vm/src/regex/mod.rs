@@ -16,7 +16,7 @@ mod engine;
 mod limits;
 mod linear;
 mod long;
-mod looking;
+mod looker;
 mod meter;
 mod parser;
 mod price;

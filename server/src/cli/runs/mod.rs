@@ -6,7 +6,7 @@
 
 mod answers;
 mod client;
-mod shown;
+mod run_text;
 
 use ptc_host::visible::visible;
 use std::path::PathBuf;
@@ -165,7 +165,7 @@ async fn work(args: &RunsArgs) -> Result<ExitCode, String> {
                 *asked = client.get(&format!("/console/api/runs/{id}/questions/{question}")).await?;
             }
         }
-        let fold = if wanted.whole { usize::MAX } else { shown::FOLDED };
+        let fold = if wanted.whole { usize::MAX } else { run_text::FOLDED };
         print(&run, &told, args.json, Some(fold));
         return Ok(ExitCode::SUCCESS);
     }
@@ -205,8 +205,8 @@ fn print(run: &Value, told: &Value, as_json: bool, whole: Option<usize>) {
         return;
     }
     let text = match whole {
-        Some(fold) => shown::whole(run, told, fold),
-        None => shown::brief(run, told),
+        Some(fold) => run_text::whole(run, told, fold),
+        None => run_text::brief(run, told),
     };
     outln!("{}", visible(text.trim_end()));
 }

@@ -7,7 +7,7 @@ use ptc_host::config::clients::{ClientServers, FileContext, servers_of};
 use ptc_mcp::json::{Map, Value};
 
 use super::clients::{CLIENTS, ClientFile, McpClient};
-use super::relative::relative_word;
+use super::relative_paths::relative_word;
 use super::{atomic_file, upstreams_file};
 
 /// The servers of one file.

@@ -6,7 +6,7 @@ use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value};
 
 use super::configured_servers::ConfiguredServers;
-use super::relative::relative_word;
+use super::relative_paths::relative_word;
 use super::upstreams_file::UpstreamsFile;
 
 /// The decision about one server.

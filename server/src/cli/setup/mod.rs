@@ -21,7 +21,7 @@ mod configured_servers;
 mod json_file;
 mod mask;
 mod merge;
-mod relative;
+mod relative_paths;
 mod upstreams_file;
 
 use std::path::Path;

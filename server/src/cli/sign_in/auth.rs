@@ -7,9 +7,9 @@ use clap::Args;
 use ptc_host::sign_in::{PROCESS, SignInStatus};
 use ptc_mcp::json::{Value, json};
 
-use super::announce::ends;
 pub(crate) use super::desk::DeskArgs;
 use super::desk::{self, now};
+use super::progress::ends;
 use super::span::from;
 use crate::cli::output;
 use crate::cli::report;

@@ -12,10 +12,10 @@ use ptc_host::sign_in::failure::Failure;
 use ptc_host::sign_in::{PROCESS, SignedIn, Site};
 use ptc_host::time::{self, timeout_at};
 
-use super::announce::Announcer;
 use super::browser;
 use super::desk::{self, DeskArgs, DeskError, now};
 use super::loopback::Loopback;
+use super::progress::Announcer;
 use super::surroundings::Surroundings;
 use crate::cli::input::{Input, InputLine};
 use crate::cli::report;

@@ -4,9 +4,9 @@ pub mod auth;
 pub mod login;
 pub mod logout;
 
-mod announce;
 mod browser;
 mod desk;
 mod loopback;
+mod progress;
 mod span;
 mod surroundings;

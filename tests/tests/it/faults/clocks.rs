@@ -13,7 +13,7 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("agent/src/run/native.rs", "when a step began, for whoever reads the journal"),
     ("agent/src/run/text.rs", "the same"),
     ("agent/src/run/tool_call.rs", "the same"),
-    ("engine/src/begin.rs", "what a program is told when it asks for the time"),
+    ("engine/src/eval_start.rs", "what a program is told when it asks for the time"),
     ("upstreams/src/mcp/inbound.rs", "when an upstream's message came, for the page"),
     (
         "state/src/shared_time.rs",
@@ -23,7 +23,7 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("base/src/time/clock.rs", "the one clock"),
     ("base/src/time/mod.rs", "the same"),
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
-    ("server/src/cli/sign_in/announce.rs", "how long a token or a code is valid, for whoever signs in"),
+    ("server/src/cli/sign_in/progress.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
     ("observers/src/audit/mod.rs", "the time of a line"),
     ("observers/src/console/state.rs", "what the page shows as now"),

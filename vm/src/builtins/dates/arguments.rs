@@ -1,6 +1,6 @@
 //! Arguments of the date functions, and what is wrong with them.
 
-use super::when::DateOrMoment;
+use super::date_or_moment::DateOrMoment;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::Error;
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use super::arguments::no_date;
 use super::arguments::out_of_range;
-use super::when::{DAY, DateOrMoment, SECOND};
+use super::date_or_moment::{DAY, DateOrMoment, SECOND};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;

@@ -1,11 +1,11 @@
 //! Dates and instants by patterns, and the names of days and months.
 
 use super::arguments::shorten;
+use super::date_or_moment::{DateOrMoment, Moment};
 use super::pattern::{DatePattern, MissingPart, PatternMismatch};
 use super::text;
 use super::text::MONTHS;
 use super::text::WEEKDAYS;
-use super::when::{DateOrMoment, Moment};
 use super::zones::check_zone_of_text;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};

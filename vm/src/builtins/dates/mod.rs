@@ -12,12 +12,12 @@ macro_rules! named {
 
 mod arguments;
 mod comparing;
+mod date_or_moment;
 mod formatting;
 mod pattern;
 mod points;
 mod spans;
 mod text;
-mod when;
 mod zone_rows;
 mod zones;
 
@@ -31,8 +31,8 @@ use super::namespaces::{
 };
 use super::row::{constant, fun, section};
 use crate::value::{Day, Value};
+use date_or_moment::SECOND;
 use std::cmp::Ordering;
-use when::SECOND;
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([

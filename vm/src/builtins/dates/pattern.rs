@@ -4,9 +4,9 @@
 //! does not do: it takes a number with fewer digits than its letters, any space for a space and 1969 for `69`, and does not
 //! say which character does not fit.
 
+use super::date_or_moment::{DateOrMoment, Moment, SECOND};
 use super::text::{MONTHS, WEEKDAYS};
 use super::text::{Stamp, TextCursor};
-use super::when::{DateOrMoment, Moment, SECOND};
 use crate::value::{Day, Zone};
 
 /// Bytes of a pattern.

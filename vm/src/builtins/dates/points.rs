@@ -2,9 +2,9 @@
 
 use super::arguments::{day_of, days, integer, no_date, no_instant, out_of_range, shorten};
 use super::comparing::micros_of_unit;
+use super::date_or_moment::{DAY, DateOrMoment, Moment};
 use super::formatting::parse_by;
 use super::text;
-use super::when::{DAY, DateOrMoment, Moment};
 use super::zones::{check_zone_of_text, zone_argument};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;

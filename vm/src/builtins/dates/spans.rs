@@ -2,8 +2,8 @@
 
 use super::arguments::out_of_range;
 use super::arguments::shorten;
+use super::date_or_moment::DateOrMoment;
 use super::text;
-use super::when::DateOrMoment;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;

@@ -4,7 +4,7 @@
 //! a second 60, an offset of 25 hours and `P1W`, which the language refuses. It refuses `-0044-03-15`, a fraction of ten digits
 //! and `P-3D`, which the language takes. A test compares the values of texts that both take.
 
-use super::when::{DAY, DateOrMoment, Moment, SECOND};
+use super::date_or_moment::{DAY, DateOrMoment, Moment, SECOND};
 use crate::value::{Day, Zone};
 
 /// Text that is read from the front. A part that is not there leaves the text as it is.

@@ -1,6 +1,6 @@
 //! The rows of times in zones.
 
-use super::when::SECOND;
+use super::date_or_moment::SECOND;
 use super::{formatting, points, zones};
 use crate::builtins::Builtin;
 use crate::builtins::namespaces::{

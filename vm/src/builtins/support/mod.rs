@@ -14,7 +14,7 @@
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | `testing` | calling a builtin in a machine of its own, for tests |
-//! | [`then`] | one call of a function, and the use of its result |
+//! | [`continuation`] | one call of a function, and the use of its result |
 //! | [`text`] | a text that grows within the memory limit |
 //! | [`mod@transducer`] | the value that a function without its collection is |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
@@ -23,6 +23,7 @@ pub(super) mod adding;
 pub(super) mod builder;
 pub(super) mod callee;
 pub(super) mod check;
+pub(super) mod continuation;
 pub(super) mod each;
 pub(super) mod endless;
 pub(super) mod errors;
@@ -34,17 +35,16 @@ pub(super) mod table;
 #[cfg(test)]
 pub(super) mod testing;
 pub(super) mod text;
-pub(super) mod then;
 pub(super) mod transducer;
 
 pub(super) use crate::meter::MemoryCharge;
 pub(super) use builder::Builder;
 pub(super) use callee::call;
+pub(super) use continuation::{Continuation, ThenFrame, call_then};
 pub(super) use each::{Each, Feed, Sink, each};
 pub(super) use sequence::{cursor, elements};
 pub(super) use table::Table;
 pub(super) use text::{TextBuilder, copied};
-pub(super) use then::{Continuation, ThenFrame, call_then};
 pub(super) use transducer::transducer;
 
 use crate::error::Result;

@@ -1,6 +1,6 @@
 //! The content of maps and sets, without reading or marking anything.
 
-use super::unread::UnreadPayloads;
+use super::unread_rows::UnreadPayloads;
 use super::{EntryValue, OrderedEntries, Repr, Shape};
 use crate::value::{ReplyWatch, Value};
 use std::rc::Rc;

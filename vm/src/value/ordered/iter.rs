@@ -1,7 +1,7 @@
 //! Iteration in key order, from both ends.
 
 use super::node::Leaf;
-use super::unread::UnreadPayloads;
+use super::unread_rows::UnreadPayloads;
 use super::{EntryValue, OrderedEntries, Repr};
 use crate::value::Value;
 use std::rc::Rc;

@@ -13,13 +13,13 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod unread;
+mod unread_rows;
 
 pub(crate) use contents::{Contents, RowField};
 pub(super) use iter::{Iter, OwnedEntries};
 pub use layouts::Layouts;
 pub use shape::Shape;
-pub(crate) use unread::{ReplyText, Rows};
+pub(crate) use unread_rows::{ReplyText, Rows};
 
 use super::order::key_compare;
 use super::{Allocation, ReplyWatch, Value, drop_deferred};
@@ -28,7 +28,7 @@ use std::cmp::Ordering;
 use std::convert::Infallible;
 use std::rc::Rc;
 use tree::Tree;
-use unread::{UnreadPayloads, UnreadRow};
+use unread_rows::{UnreadPayloads, UnreadRow};
 
 /// Most keys without a tree.
 pub(super) const SMALL_MAX: usize = 32;

@@ -1,6 +1,6 @@
 //! Messages about an unbound name (language.md 3.14).
 
-use super::absent::{Advice, advice};
+use super::absent_names::{Advice, advice};
 use super::{Library, Namespace};
 use crate::error::{Error, Reason};
 use crate::meter;

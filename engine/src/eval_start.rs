@@ -4,8 +4,8 @@
 use super::asking::{NotRestored, Resume, ResumedProgram, restore as restore_program};
 use super::call_log::CallLog;
 use super::compile::compiled;
-use super::conclude::conclude;
 use super::context::RunContext;
+use super::eval_end::conclude;
 use super::limits::whole_nanos;
 use super::outcome::{EvalOutcome, Failure, SessionFault};
 use super::request::EvalRequest;

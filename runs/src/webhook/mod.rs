@@ -36,8 +36,6 @@ pub use signature::HEADER;
 /// The path prefix for answers; the id of the run and the number of the question follow.
 pub const ANSWERS: &str = "/webhook/answers";
 
-/// How old a signature may be.
-const MAX_AGE: Duration = Duration::from_secs(300);
 /// How long used signatures are remembered: as long as they are accepted on either side of our clock, and a little
 /// longer.
 const REMEMBERED: Duration = Duration::from_secs(2 * 300 + 60);

@@ -1,11 +1,15 @@
 //! Signs messages in both directions: `ptc-signature: t=<unix s>,v1=<hex HMAC-SHA256 of t "." body>`.
 
+use std::time::Duration;
+
 use http::{HeaderName, HeaderValue};
 use ptc_host::digest::hex;
 use ptc_host::state::Secret;
 
-use super::MAX_AGE;
 use ptc_protocol::timestamp;
+
+/// How old a signature may be.
+const MAX_AGE: Duration = Duration::from_secs(300);
 
 /// The header.
 pub const HEADER: HeaderName = HeaderName::from_static("ptc-signature");

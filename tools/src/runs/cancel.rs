@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_mcp::json::Raw;
 
-use super::{args_error, told};
+use super::reply::{args_error, told};
 use crate::lisp_eval::{EvalOptions, output_schema};
 use crate::long::run_id;
 use crate::schemas::cancelled_branch;

@@ -7,7 +7,7 @@ use ptc_host::questions::{AnsweredBy, Channel, QuestionId, Receipt};
 use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw};
 
-use super::{DEFAULT_WAIT, args_error, told};
+use super::reply::{DEFAULT_WAIT, args_error, told};
 use crate::lisp_eval::{EvalOptions, output_schema};
 use crate::long::{run_id, wait_ms};
 use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool};

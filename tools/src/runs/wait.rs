@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_mcp::json::Raw;
 
-use super::{DEFAULT_WAIT, args_error, told};
+use super::reply::{DEFAULT_WAIT, args_error, told};
 use crate::lisp_eval::{EvalOptions, output_schema};
 use crate::long::{run_id, wait_ms};
 use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool};

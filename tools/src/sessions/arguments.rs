@@ -1,6 +1,7 @@
 //! Reads the arguments of the session tools.
 
 use ptc_mcp::json::{Kind, Raw, Scanner};
+use ptc_protocol::tool::ToolReply;
 
 use crate::unknown_arguments::heed_unknown;
 
@@ -81,4 +82,9 @@ fn strings(value: Raw<'_>) -> Option<Vec<String>> {
         all.push(scanner.value().ok()?.as_str()?.into_owned());
     }
     Some(all)
+}
+
+/// The failure of a call whose arguments are wrong.
+pub(super) fn args_error(message: &str) -> ToolReply {
+    ToolReply::failure("session_args_error", message, message)
 }

@@ -6,8 +6,9 @@ use futures_util::FutureExt as _;
 use ptc_mcp::json::Raw;
 
 use super::arguments::Arguments;
+use super::arguments::args_error;
 use super::record::ok;
-use super::{Directory, args_error, schemas};
+use super::{Directory, schemas};
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 
 /// The tool.

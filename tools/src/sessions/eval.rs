@@ -12,9 +12,10 @@ use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw, object_text};
 
 use super::arguments::Arguments;
+use super::arguments::args_error;
 use super::directory::{Refusal, Reservation};
 use super::record::Record;
-use super::{Directory, args_error, schemas};
+use super::{Directory, schemas};
 use crate::descriptions::{self, SharedCard};
 use crate::lisp_eval::{
     Arguments as EvalArguments, EvalOptions, RequestSummary, Wording, annotations, has_wait, program_of,

@@ -8,9 +8,10 @@ use ptc_mcp::json::Raw;
 use ptc_vm::Value;
 
 use super::arguments::Arguments;
+use super::arguments::args_error;
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::{Record, ok};
-use super::{Directory, args_error, schemas};
+use super::{Directory, schemas};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};

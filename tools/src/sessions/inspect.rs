@@ -8,11 +8,12 @@ use ptc_host::text::clip;
 use ptc_mcp::json::{Object, Raw, write_array};
 
 use super::arguments::Arguments;
+use super::arguments::args_error;
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::{Record, ok};
 use super::start::limits;
 use super::text::{self, Values};
-use super::{Directory, args_error, schemas};
+use super::{Directory, schemas};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 

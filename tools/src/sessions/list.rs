@@ -6,9 +6,10 @@ use futures_util::FutureExt as _;
 use ptc_mcp::json::{Raw, write_array};
 
 use super::arguments::Arguments;
+use super::arguments::args_error;
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::ok;
-use super::{Directory, args_error, schemas};
+use super::{Directory, schemas};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
 

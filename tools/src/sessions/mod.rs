@@ -66,8 +66,3 @@ pub fn disabled() -> ToolReply {
                    PTC_SESSIONS=true";
     ToolReply::failure("sessions_disabled", message, message)
 }
-
-/// The failure of a call whose arguments are wrong.
-fn args_error(message: &str) -> ToolReply {
-    ToolReply::failure("session_args_error", message, message)
-}

@@ -9,8 +9,9 @@ use ptc_host::text::clip;
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
 use super::arguments::Arguments;
+use super::arguments::args_error;
 use super::record::ok;
-use super::{Directory, args_error, schemas};
+use super::{Directory, schemas};
 use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Sessions;
 use ptc_protocol::timestamp::instant;

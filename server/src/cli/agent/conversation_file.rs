@@ -3,7 +3,7 @@
 //! The file holds the messages and the answers of tools, scrubbed of every known secret, and only its owner can read
 //! it. It never holds a key: the messages of a conversation have none, and the redactor knows the keys.
 
-use super::ModeArg;
+use super::args::ModeArg;
 use crate::cli::setup::atomic_file;
 use crate::cli::state;
 use clap::ValueEnum as _;

@@ -1,6 +1,6 @@
 //! Selects the model: by name, with its replies recorded, or replayed from a recording.
 
-use super::AgentArgs;
+use super::args::AgentArgs;
 use super::screen::Screen;
 use crate::cli::upstreams;
 use ptc_agent::llm::{

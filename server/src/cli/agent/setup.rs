@@ -1,6 +1,6 @@
 //! Sets up a conversation: the model, the engine, the upstreams, the tools.
 
-use super::AgentArgs;
+use super::args::AgentArgs;
 use super::conversation_file::ConversationFile;
 use super::images;
 use super::model::{self, Model};

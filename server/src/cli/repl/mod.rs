@@ -13,6 +13,7 @@ mod completion;
 mod editor;
 mod forms;
 mod highlight;
+mod history;
 mod indent;
 mod layout;
 mod remote;
@@ -20,6 +21,7 @@ mod session;
 mod syntax;
 
 use crate::cli::output::{errln, outln};
+use history::{conclusion, default_history};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions};
@@ -309,20 +311,10 @@ impl Repl {
     }
 }
 
-/// The exit status of a conversation: a person has seen the failures, a script has not.
-fn conclusion(has_failed: bool, terminal: bool) -> ExitCode {
-    if has_failed && !terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
 /// A name typed after a command, as the string that the discovery forms take. Quotes around it may be typed or not.
 fn literal(text: &str) -> String {
     let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     format!("\"{}\"", bare.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// The default location of the history.
-fn default_history() -> Option<PathBuf> {
-    super::state::file("history")
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use ptc_host::questions::approval::Decision;
 use ptc_host::visible::{visible, visible_line};
 use ptc_mcp::json::{Map, Value, json};
 
+use super::args::{AnswerArgs, FormArgs};
 use super::client::RunsClient;
-use super::{AnswerArgs, FormArgs, found};
+use super::found;
 use crate::cli::output::outln;
 use crate::cli::pairs;
 

@@ -5,9 +5,13 @@
 //! seen and cancelled.
 
 mod answers;
+mod args;
 mod client;
+mod listing;
 mod run_text;
 
+use args::{AnswerArgs, FormArgs};
+use listing::found;
 use ptc_host::visible::visible;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,32 +73,6 @@ struct RunArgs {
     /// The run's id, as `ptc runs` lists it
     #[arg(value_name = "ID")]
     id: String,
-}
-
-#[derive(Args, Debug)]
-struct AnswerArgs {
-    /// The run's id, as `ptc runs` lists it
-    #[arg(value_name = "ID")]
-    id: String,
-
-    /// The question, as `ptc runs` lists it [default: the only one that is open]
-    #[arg(value_name = "QUESTION")]
-    question: Option<String>,
-
-    /// Answer all open ones of this kind, if there are several
-    #[arg(long, conflicts_with = "question")]
-    all_questions: bool,
-}
-
-#[derive(Args, Debug)]
-struct FormArgs {
-    /// The run's id, as `ptc runs` lists it
-    #[arg(value_name = "ID")]
-    id: String,
-
-    /// The question [default: the only one that is open], then its fields; what is no text for a field is JSON
-    #[arg(value_name = "[QUESTION] KEY=VALUE")]
-    words: Vec<String>,
 }
 
 /// Which server, and by whose right.
@@ -190,12 +168,6 @@ async fn listed(client: &RunsClient) -> Result<Value, String> {
         told["runs"].as_array_mut().into_iter().for_each(|all| all.extend(runs.iter().cloned()));
     }
     Ok(told)
-}
-
-fn found<'t>(told: &'t Value, id: &str) -> Result<&'t Value, String> {
-    let runs = told["runs"].as_array().map_or(&[][..], Vec::as_slice);
-    let run = runs.iter().find(|run| run["run_id"].as_str() == Some(id));
-    run.ok_or_else(|| format!("run not found: {id}; `ptc runs --all` lists them"))
 }
 
 /// Prints a run: in short, or whole, with at most so many lines of long arguments.

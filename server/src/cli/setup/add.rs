@@ -10,8 +10,8 @@ use ptc_host::config::clients::{FileContext, upstreams_of};
 use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value, json};
 
+use super::client_state::tell;
 use super::relative_paths::relative_word;
-use super::tell;
 use super::upstreams_file::UpstreamsFile;
 
 /// Arguments of `ptc add`.

@@ -11,12 +11,12 @@ use ptc_mcp::json::Value;
 
 use super::atomic_file;
 use super::client_entry::{self, Launch};
+use super::client_state::{ClientState, tell};
 use super::clients::{CLIENTS, ConfigFormat, McpClient};
 use super::configured_servers;
 use super::import::is_own;
 use super::merge::same_as;
 use super::upstreams_file::UpstreamsFile;
-use super::{ClientState, tell};
 use crate::cli::state::own_executable;
 use ptc_protocol::identity::PACKAGE;
 

@@ -10,6 +10,7 @@
 //! overwritten.
 
 pub mod add;
+mod client_state;
 pub mod import;
 pub mod init;
 pub mod remove;
@@ -24,31 +25,12 @@ mod merge;
 mod relative_paths;
 mod upstreams_file;
 
+pub(super) use client_state::ClientState;
 use std::path::Path;
-use std::process::ExitCode;
 
 use ptc_host::config::ProcessEnv;
-use ptc_host::visible::visible;
-
-use crate::cli::output::outln;
-use crate::cli::report;
 
 pub(super) use init::quoted;
-
-/// The state of an installed client with respect to `ptc`.
-pub(super) enum ClientState {
-    /// Its file cannot be read.
-    Broken(String),
-    /// It does not start `ptc`.
-    Without,
-    /// It starts `ptc`.
-    Starts {
-        /// Files that its entry names and that are not there.
-        missing: Vec<String>,
-        /// Its own servers that `ptc` reaches as well.
-        doubles: Vec<String>,
-    },
-}
 
 /// The clients with a file of the person here, each with its name and label.
 pub(super) fn client_states(
@@ -79,17 +61,6 @@ pub(super) fn exposes_secret(path: &Path) -> bool {
     {
         let _ = path;
         false
-    }
-}
-
-/// Prints the result of a command, or the reason for its failure.
-fn tell(done: Result<String, String>) -> ExitCode {
-    match done {
-        Ok(text) => {
-            outln!("{}", visible(text.trim_end_matches('\n')));
-            ExitCode::SUCCESS
-        }
-        Err(fault) => report::fault(&fault),
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use ptc_host::config::ProcessEnv;
 
-use super::tell;
+use super::client_state::tell;
 use super::upstreams_file::UpstreamsFile;
 
 /// Arguments of `ptc remove`.

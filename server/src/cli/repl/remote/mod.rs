@@ -20,8 +20,8 @@ use super::commands;
 use super::completion::Vocabulary;
 use super::editor::{LineEditor, Prompt};
 use super::forms::{self, TypedText};
-use super::{conclusion, default_history};
 use crate::cli::input::{Input, InputLine};
+use crate::cli::repl::history::{conclusion, default_history};
 use crate::cli::{report, upstreams};
 use crate::options::flags::find;
 

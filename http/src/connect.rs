@@ -1,6 +1,6 @@
 //! Opening a connection: DNS, TCP, TLS, HTTP.
 
-use super::shared::MAX_HEAD;
+use super::exchange::MAX_HEAD;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

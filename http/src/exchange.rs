@@ -22,6 +22,9 @@ use super::shared::H2;
 use super::socket::{MonitoredSocket, Peek, Socket};
 use ptc_base::time::{self, Instant, Sleep, sleep_until};
 
+/// Largest head of a response.
+pub(super) const MAX_HEAD: usize = 64 * 1024;
+
 /// One byte stream, encrypted or not.
 pub(super) type Stream = TokioIo<MonitoredSocket<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
 

@@ -10,7 +10,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioExecutor;
 
 use super::HttpError;
-use super::exchange::{Outgoing, SendError, Stream, send_error};
+use super::exchange::{MAX_HEAD, Outgoing, SendError, Stream, send_error};
 use super::hyper_timer::HyperTimer;
 
 /// What TLS offers, in the order of preference.
@@ -81,6 +81,3 @@ fn is_disowned(error: &hyper::Error) -> bool {
     }
     false
 }
-
-/// Largest head of a response.
-pub(super) const MAX_HEAD: usize = 64 * 1024;

@@ -68,13 +68,14 @@ pub(super) async fn answer(
         Err(unread) => return not_read(endpoint, unread),
     };
     let post = Post { endpoint, caller, headers, said_modern };
-    let outcome = match received.bytes().len() {
-        ..=AT_ONCE_BYTES => post.outcome(&received, seen),
-        ..=AT_ONCE => {
-            let _turn = Box::pin(endpoint.engine.turn(Some(caller.principal.shared_name()))).await;
-            post.outcome(&received, seen)
-        }
-        _ => return Box::pin(post.answer_apart(received, seen)).await,
+    let bytes = received.bytes().len();
+    let outcome = if bytes <= AT_ONCE_BYTES {
+        post.outcome(&received, seen)
+    } else if bytes <= AT_ONCE {
+        let _turn = Box::pin(endpoint.engine.turn(Some(caller.principal.shared_name()))).await;
+        post.outcome(&received, seen)
+    } else {
+        return Box::pin(post.answer_apart(received, seen)).await;
     };
     if let MessageOutcome::Ready(answer) = outcome {
         seen.held = Some(received.into_held());

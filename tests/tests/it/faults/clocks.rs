@@ -7,7 +7,7 @@ use ptc_tests::product;
 /// signed request, and files that others wrote.
 const TIME_OF_DAY: [(&str, &str); 23] = [
     (
-        "agent/src/llm/endpoint/mod.rs",
+        "agent/src/llm/endpoint/refusal.rs",
         "the date of a signed request, which its receiver compares with its own; and of ours, to which a date in Retry-After is relative where the sender tells none",
     ),
     ("agent/src/run/native.rs", "when a step began, for whoever reads the journal"),

@@ -1,6 +1,6 @@
 //! MCP without a transport: messages in, answers out, for both eras of the protocol on the same conversation.
 //!
-//! A transport reads frames or bodies, gives each [`Message`](ptc_mcp::message::strict::Message) to
+//! A transport reads frames or bodies, gives each [`StrictMessage`](ptc_mcp::message::strict::StrictMessage) to
 //! [`service::Service::handle`] and sends the result. Calls that take time are returned as a [`call::Call`] to run;
 //! all other messages are answered at once.
 

@@ -1,7 +1,7 @@
 //! Several connections to one upstream, so that one principal's question does not block another's calls (waiting.md 3.2).
 //!
 //! On a stream that all calls share nothing links a question to a call. So while a question of one principal is open there,
-//! requests of others go to another connection. [`OpenFor`] reports a connection's questions.
+//! requests of others go to another connection. [`OpenFor`](super::open_for::OpenFor) reports a connection's questions.
 
 use ptc_base::sync::Mutex;
 use std::pin::Pin;

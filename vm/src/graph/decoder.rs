@@ -58,7 +58,7 @@ enum DecodedNode {
     Error(Error),
 }
 
-/// Reads a graph, as [`Encoded::write`](super::Encoded::write) writes it, and leaves the rest.
+/// Reads a graph, as [`EncodedGraph::write`](super::EncodedGraph::write) writes it, and leaves the rest.
 ///
 /// All that is made is charged to the account that is installed.
 ///

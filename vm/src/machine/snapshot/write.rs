@@ -33,7 +33,7 @@ pub struct SnapshotSetup<'a> {
 pub struct Snapshot {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// The watches over the reading of failed results, in the order in which [`Restored`](super::Restored) has them.
+    /// The watches over the reading of failed results, in the order in which [`RestoredMachine`](super::RestoredMachine) has them.
     pub watches: Vec<Rc<ReplyWatch>>,
 }
 

@@ -40,21 +40,16 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
             Err(refused) => {
                 let BeginError { failure, fault } = *refused;
                 let outcome = EvalOutcome::not_run(failure, time::since(started));
-                return WorkResult::Outcome(EvalOutcome { session_fault: fault, ..outcome });
+                return WorkResult::Outcome(Box::new(EvalOutcome { session_fault: fault, ..outcome }));
             }
         };
     let step = machine.resume(SLICE_STEPS);
     if matches!(step, Step::Done) {
         // The usual short program never waits: nothing is set up for that.
         show_progress(&request, &mut machine, &mut 0);
-        return WorkResult::Outcome(conclude(
-            machine,
-            &request,
-            session,
-            &CallLog::default(),
-            worker.memory.as_ref(),
-            started,
-        ));
+        let (log, budget) = (CallLog::default(), worker.memory.as_ref());
+        let outcome = conclude(machine, &request, session, &log, budget, started);
+        return WorkResult::Outcome(Box::new(outcome));
     }
     will_wait(ReadyMachine { machine, session, granted }, request, memory, started, step)
 }
@@ -96,7 +91,7 @@ fn go_on(
         }
         Err(NotRestored { failure, fault }) => {
             let outcome = EvalOutcome::not_run(failure, time::since(started));
-            WorkResult::Outcome(EvalOutcome { resume_fault: fault, ..outcome })
+            WorkResult::Outcome(Box::new(EvalOutcome { resume_fault: fault, ..outcome }))
         }
     }
 }

@@ -146,7 +146,7 @@ impl Engine {
         let (engine, request) = (self.clone(), Box::new(request));
         async move {
             match engine.begin(request) {
-                Ok(outcome) => outcome,
+                Ok(outcome) => *outcome,
                 Err(reported) => reported.await.unwrap_or_else(|_| EvalOutcome::lost()),
             }
         }
@@ -154,7 +154,7 @@ impl Engine {
 
     /// Begins an eval: on this thread if its worker is here, else on its worker's. The outcome, if it ends at once; else the
     /// channel on which its worker reports it.
-    fn begin(&self, request: Box<EvalRequest>) -> Result<EvalOutcome, oneshot::Receiver<EvalOutcome>> {
+    fn begin(&self, request: Box<EvalRequest>) -> Result<Box<EvalOutcome>, oneshot::Receiver<EvalOutcome>> {
         let started = time::now();
         if let Some(worker) = self.here(&request) {
             let begun = match worker.begin(request, started) {
@@ -349,7 +349,7 @@ fn run_worker(
                     load.fetch_sub(1, Ordering::Relaxed);
                     match worker.begin(request, started) {
                         WorkResult::Outcome(outcome) => {
-                            let _ = reply.send(outcome);
+                            let _ = reply.send(*outcome);
                         }
                         begun => {
                             tokio::task::spawn_local(drive(worker.clone(), begun, reply));

@@ -144,7 +144,7 @@ impl ProgramRun {
             return WorkResult::Waiting(self);
         }
         match leave(machine, &self.request, &self.context) {
-            Ok(outcome) => WorkResult::Outcome(outcome),
+            Ok(outcome) => WorkResult::Outcome(Box::new(outcome)),
             Err(why) => {
                 self.pinned = Some(why);
                 WorkResult::Waiting(self)
@@ -328,7 +328,7 @@ impl ProgramRun {
         let (log, budget) = (&self.context.log, self.context.memory.budget());
         let mut outcome = conclude(machine, &self.request, lock, log, budget, self.context.started());
         outcome.catalog_ops = self.context.catalog_ops.take();
-        WorkResult::Outcome(outcome)
+        WorkResult::Outcome(Box::new(outcome))
     }
 }
 
@@ -353,7 +353,7 @@ enum Event {
 pub(super) async fn drive(scheduler: Rc<Scheduler>, mut done: WorkResult) -> EvalOutcome {
     loop {
         let run = match done {
-            WorkResult::Outcome(outcome) => return outcome,
+            WorkResult::Outcome(outcome) => return *outcome,
             WorkResult::Waiting(run) => run,
             WorkResult::Queued(ticket) => {
                 done = ticket.await;
@@ -384,7 +384,7 @@ pub(super) async fn until_it_leaves(
 ) -> Result<Box<ProgramRun>, Box<EvalOutcome>> {
     loop {
         let mut run = match done {
-            WorkResult::Outcome(outcome) => return Err(Box::new(outcome)),
+            WorkResult::Outcome(outcome) => return Err(outcome),
             WorkResult::Waiting(run) => run,
             WorkResult::Queued(ticket) => {
                 done = ticket.await;

@@ -25,7 +25,6 @@ pub(super) const STACK_BYTES: usize = 256 << 10;
 pub(super) const TURN: Duration = Duration::from_micros(500);
 
 /// How a turn ended.
-#[expect(clippy::large_enum_variant, reason = "the end of the work is the usual end of a turn")]
 pub(super) enum TurnEnd {
     /// The work is done.
     Done(WorkResult),

@@ -33,13 +33,9 @@ pub(super) enum Work {
 }
 
 /// The result of a piece of work.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every program ends in its first turn, and its outcome goes on by value"
-)]
 pub(super) enum WorkResult {
-    /// The end of the program.
-    Outcome(EvalOutcome),
+    /// The end of the program. Boxed: it passes through a dozen hands.
+    Outcome(Box<EvalOutcome>),
     /// The program waits for replies.
     Waiting(Box<ProgramRun>),
     /// It has its turns.
@@ -97,7 +93,7 @@ impl Work {
         match self {
             Work::Begin(_, request, started) if now >= started + request.limits.timeout => {
                 let failure = Failure::from(&Error::timeout(request.limits.timeout_ms()));
-                Err(Box::new(WorkResult::Outcome(EvalOutcome::not_run(failure, now - started))))
+                Err(Box::new(WorkResult::Outcome(Box::new(EvalOutcome::not_run(failure, now - started)))))
             }
             Work::GoOn(mut run) => {
                 run.note_time(now);

@@ -194,8 +194,9 @@ impl Call {
     }
 
     /// Drops notifications and questions, for a transport that cannot send them.
-    pub fn without_notifications(self) -> Self {
-        Call { hearing: None, outgoing: None, ..self }
+    pub fn without_notifications(mut self: Box<Self>) -> Box<Self> {
+        (self.hearing, self.outgoing) = (None, None);
+        self
     }
 
     /// True if it is a notification channel, which lasts until it is closed.
@@ -204,34 +205,39 @@ impl Call {
     }
 
     /// Runs the call to its end. `notify` receives its notifications, before the response.
-    pub async fn run(self, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
+    pub async fn run(self: Box<Self>, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
         self.run_until(std::future::pending(), notify).await
     }
 
     /// Runs the call to its end, or until `end`, which cancels it like a message of its client.
     pub async fn run_until(
-        self,
+        self: Box<Self>,
         end: impl Future<Output = ()> + Send,
         mut notify: impl FnMut(Vec<u8>) + Send,
     ) -> CallResponse {
         let mut call = self;
         let started = call.started;
-        let Call { service, id, work, cancelled, hearing, outgoing, ticket, .. } = &mut call;
+        let Call { service, id, work, cancelled, hearing, outgoing, ticket, .. } = &mut *call;
+        let id = &*id;
         let running = match work {
             CallWork::Tool { running, .. } => running,
             CallWork::Feature { method, running } => {
                 let method = *method;
-                let finished = tokio::select! {
-                    biased;
-                    by = cancelled => CallResponse::Cancelled(by, cancelled_feature(id)),
-                    () = end => CallResponse::Cancelled(CancelledBy::End, cancelled_feature(id)),
-                    outcome = AssertUnwindSafe(running).catch_unwind() => {
-                        CallResponse::Reply(outcome.unwrap_or_else(|_| {
-                            error!(event = "worker_raise", request_id = %id, method, kind = "panic");
-                            reply::error(Answers::Request(id), &RpcError::internal())
-                        }))
+                // Boxed, as channels are: every call has the size of the largest kind.
+                let finished = Box::pin(async move {
+                    tokio::select! {
+                        biased;
+                        by = cancelled => CallResponse::Cancelled(by, cancelled_feature(id)),
+                        () = end => CallResponse::Cancelled(CancelledBy::End, cancelled_feature(id)),
+                        outcome = AssertUnwindSafe(running).catch_unwind() => {
+                            CallResponse::Reply(outcome.unwrap_or_else(|_| {
+                                error!(event = "worker_raise", request_id = %id, method, kind = "panic");
+                                reply::error(Answers::Request(id), &RpcError::internal())
+                            }))
+                        }
                     }
-                };
+                })
+                .await;
                 info!(event = "feature_request_stop", request_id = %id, method, duration_ms = duration_ms(started));
                 return finished;
             }
@@ -240,13 +246,18 @@ impl Call {
                 let connection = ticket.connection();
                 let Channel { place, wanted, tasks } = &mut **channel;
                 let asked_for = (&*wanted, tasks.take());
-                return tokio::select! {
-                    by = cancelled => CallResponse::Cancelled(by, last),
-                    () = place => CallResponse::Reply(last),
-                    () = connection.drained() => CallResponse::Reply(last),
-                    () = service.drained() => CallResponse::Reply(last),
-                    () = Channel::tell(service, connection, id, asked_for, &mut notify) => CallResponse::Reply(last),
-                };
+                return Box::pin(async move {
+                    tokio::select! {
+                        by = cancelled => CallResponse::Cancelled(by, last),
+                        () = place => CallResponse::Reply(last),
+                        () = connection.drained() => CallResponse::Reply(last),
+                        () = service.drained() => CallResponse::Reply(last),
+                        () = Channel::tell(service, connection, id, asked_for, &mut notify) => {
+                            CallResponse::Reply(last)
+                        }
+                    }
+                })
+                .await;
             }
         };
         let mut end = pin!(end);
@@ -279,8 +290,8 @@ impl Call {
 
     /// Releases everything, informs all observers, and builds the response of a call with this `outcome`, or of a
     /// cancelled call.
-    fn ended(self, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> CallResponse {
-        let Call { service, id, era, work, started, ticket, permit, span, .. } = self;
+    fn ended(self: Box<Self>, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> CallResponse {
+        let Call { service, id, era, work, started, ticket, permit, span, .. } = *self;
         let (tool, eval_id, running) = match work {
             CallWork::Tool { name, eval_id, running } => (name, eval_id, running),
             CallWork::Feature { .. } => {

@@ -1,6 +1,5 @@
 //! One connection: HTTP/1.1 or HTTP/2, with or without TLS.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -100,7 +99,6 @@ async fn answer<S>(
     let service = service_fn(move |request| {
         let busy = activity.request(idle);
         route(ReceivedRequest { request, peer, busy, in_progress: InProgress::begin(&server) })
-            .map(Ok::<_, Infallible>)
     });
     let mut builder = auto::Builder::new(executor);
     // No limit of our own on the number of headers: up to hyper's limit, 100, it needs no memory for them. Nor a time

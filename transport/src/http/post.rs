@@ -104,7 +104,7 @@ impl MessageOutcome {
                 Box::pin(ends.settled()).await;
                 answer
             }
-            MessageOutcome::Call { call, session } => run(endpoint, *call, session, headers, seen).await,
+            MessageOutcome::Call { call, session } => run(endpoint, call, session, headers, seen).await,
             MessageOutcome::Batch { replies, calls } => Box::pin(batch(endpoint, replies, calls)).await,
         }
     }
@@ -154,7 +154,7 @@ enum MessageOutcome {
     /// A call is to be run.
     Call { call: Box<Call>, session: Option<Arc<Session>> },
     /// Calls of a batch are to be run.
-    Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
+    Batch { replies: Vec<Vec<u8>>, calls: Vec<Box<Call>> },
 }
 
 /// A conversation of the handshake era, and its session, if it has one.
@@ -497,7 +497,7 @@ impl Post<'_> {
             match self.handle(&connection, message, Era::Handshake, seen) {
                 HandlerOutcome::Silent => {}
                 HandlerOutcome::Reply(reply) => replies.push(reply.body),
-                HandlerOutcome::Call(call) => calls.push(*call),
+                HandlerOutcome::Call(call) => calls.push(call),
                 HandlerOutcome::Exit => {
                     if let Some(session) = &session {
                         self.endpoint.sessions.close(session, "exit");
@@ -530,7 +530,7 @@ fn answered(finished: CallResponse) -> HttpResponse {
 /// the moment on at which the client itself is asked a question.
 async fn run(
     endpoint: &Arc<Endpoint>,
-    call: Call,
+    call: Box<Call>,
     session: Option<Arc<Session>>,
     headers: &Headers<'_>,
     seen: &mut RequestFacts,
@@ -542,7 +542,10 @@ async fn run(
     let (streams, may_ask) = (call.wants_notifications(), call.may_ask());
     let notes = Notes::default();
     let sink = notes.clone();
-    let running = finish(endpoint.clone(), call, move |note| sink.push(note)).map(move |finished| {
+    let endpoint_of_call = endpoint.clone();
+    // Boxed, so that the future of a request stays small: hyper moves it.
+    let running = Box::pin(async move {
+        let finished = finish(&endpoint_of_call, call, move |note| sink.push(note)).await;
         if let Some(session) = session {
             session.touch(time::now());
         }
@@ -555,7 +558,7 @@ async fn run(
         return answered(running.await);
     }
     // Usually no question comes, and the answer is no stream.
-    match select(Box::pin(running), pin!(notes.filled())).await {
+    match select(running, pin!(notes.filled())).await {
         Either::Left((finished, _)) => answered(finished),
         Either::Right(((), running)) => stream(endpoint, running, notes.clone(), seen),
     }
@@ -577,7 +580,12 @@ fn stream(
 }
 
 /// Opens a notification channel; it lasts until its client disconnects or the server stops.
-fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut RequestFacts) -> HttpResponse {
+fn listen(
+    endpoint: &Endpoint,
+    call: Box<Call>,
+    headers: &Headers<'_>,
+    seen: &mut RequestFacts,
+) -> HttpResponse {
     if !accepts(headers, "text/event-stream") {
         return answer::text(
             StatusCode::NOT_ACCEPTABLE,
@@ -606,12 +614,12 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Req
 }
 
 /// Runs a call within the time budget, at most until the server stops.
-async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
+async fn finish(endpoint: &Endpoint, call: Box<Call>, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
     let id = call.id().clone();
     let budget = endpoint.call_budget + call.patience();
-    let mut abandoned = AbandonedCall { endpoint: &endpoint, reason: Some("client_disconnect") };
+    let mut abandoned = AbandonedCall { endpoint, reason: Some("client_disconnect") };
     // A modern request is a conversation of its own, which no session would end.
-    let running = call.run_until(endpoint.ending.begun(), notify);
+    let running = pin!(call.run_until(endpoint.ending.begun(), notify));
     let finished = time::timeout(budget, running).await;
     abandoned.reason = match &finished {
         Ok(CallResponse::Reply(_)) => None,
@@ -638,9 +646,9 @@ impl Drop for AbandonedCall<'_> {
     }
 }
 
-async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> HttpResponse {
+async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Box<Call>>) -> HttpResponse {
     let calls = calls.into_iter().map(Call::without_notifications);
-    let running = calls.map(|call| finish(endpoint.clone(), call, |_| {}));
+    let running = calls.map(|call| finish(endpoint, call, |_| {}));
     replies.extend(
         futures_util::future::join_all(running).await.into_iter().filter_map(CallResponse::into_reply),
     );

@@ -1,5 +1,6 @@
 //! Routes.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -26,7 +27,10 @@ const MAX_REQUEST_ID: usize = 128;
 const MAX_LOGGED_PATH: usize = 256;
 
 /// Answers one request.
-pub(super) async fn route(asked: ReceivedRequest) -> Response<BodyInProgress> {
+///
+/// # Errors
+/// None; hyper wants a result.
+pub(super) async fn route(asked: ReceivedRequest) -> Result<Response<BodyInProgress>, Infallible> {
     let ReceivedRequest { request, peer, busy, in_progress } = asked;
     let (parts, body) = request.into_parts();
     let started = time::now();
@@ -43,7 +47,7 @@ pub(super) async fn route(asked: ReceivedRequest) -> Response<BodyInProgress> {
         true => mcp(endpoint, peer, &parts, &headers, body, &mut seen).await,
         false => Box::pin(other(endpoint, peer, &parts, &headers, body, &mut seen)).await,
     };
-    Exchange { in_progress, peer, parts, started, seen }.end(answer)
+    Ok(Exchange { in_progress, peer, parts: &parts, started, seen }.end(answer))
 }
 
 /// The answer at another path than that of MCP.
@@ -82,15 +86,15 @@ fn authority(parts: &Parts) -> Option<&str> {
 }
 
 /// A request and the facts to report at its end.
-struct Exchange {
+struct Exchange<'r> {
     in_progress: InProgress,
     peer: IpAddr,
-    parts: Parts,
+    parts: &'r Parts,
     started: Instant,
     seen: RequestFacts,
 }
 
-impl Exchange {
+impl Exchange<'_> {
     /// Adds the common headers to an answer, and reports it.
     fn end(self, mut answer: HttpResponse) -> Response<BodyInProgress> {
         let Exchange { in_progress, peer, parts, started, seen } = self;

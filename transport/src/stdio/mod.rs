@@ -215,7 +215,7 @@ impl Pipe {
     }
 
     /// Runs a call: a short program to its end, any other one until it waits.
-    fn run(&mut self, call: Call) {
+    fn run(&mut self, call: Box<Call>) {
         let outbox = self.outbox.clone();
         let mut running = answer(call.run(move |note| outbox.push(note))).boxed();
         // A call that still runs is polled by the conversation itself.
@@ -240,7 +240,7 @@ impl Pipe {
                 HandlerOutcome::Exit => return std::ops::ControlFlow::Break(()),
                 HandlerOutcome::Silent => {}
                 HandlerOutcome::Reply(reply) => self.outbox.push(reply.body),
-                HandlerOutcome::Call(call) => self.run(*call),
+                HandlerOutcome::Call(call) => self.run(call),
             },
             Ok(Incoming::Batch(messages)) if self.allows_batches() => return self.receive_batch(&messages),
             Ok(Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage) => self.refuse(),

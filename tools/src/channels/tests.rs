@@ -26,7 +26,7 @@ use ptc_protocol::principal::Owner;
 use ptc_protocol::request_state::StateRules;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::Registry;
-use ptc_protocol::{AskingSettings, Call, CallResponse, Connection, HandlerOutcome, MessageContext, Service};
+use ptc_protocol::{AskingSettings, CallResponse, Connection, HandlerOutcome, MessageContext, Service};
 
 /// Upstreams that ask before they answer: tool `region` with a form, `page` with a page, `guarded` out of band,
 /// `pinned` with a connection held open; `sent` is called without a question. Counts their calls.
@@ -459,7 +459,6 @@ impl Pipe<'_> {
             panic!("no call")
         };
         let sink = self.sink.clone();
-        let call: Call = *call;
         tokio::spawn(async move {
             let notes = sink.clone();
             let note = move |note: Vec<u8>| drop(notes.send(serde_json::from_slice(&note).unwrap()));

@@ -154,7 +154,7 @@ enum MessageOutcome {
     /// A call is to be run.
     Call { call: Box<Call>, session: Option<Arc<Session>> },
     /// Calls of a batch are to be run.
-    Batch { replies: Vec<Vec<u8>>, calls: Vec<Box<Call>> },
+    Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
 }
 
 /// A conversation of the handshake era, and its session, if it has one.
@@ -497,7 +497,7 @@ impl Post<'_> {
             match self.handle(&connection, message, Era::Handshake, seen) {
                 HandlerOutcome::Silent => {}
                 HandlerOutcome::Reply(reply) => replies.push(reply.body),
-                HandlerOutcome::Call(call) => calls.push(call),
+                HandlerOutcome::Call(call) => calls.push(*call),
                 HandlerOutcome::Exit => {
                     if let Some(session) = &session {
                         self.endpoint.sessions.close(session, "exit");
@@ -646,8 +646,8 @@ impl Drop for AbandonedCall<'_> {
     }
 }
 
-async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Box<Call>>) -> HttpResponse {
-    let calls = calls.into_iter().map(Call::without_notifications);
+async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> HttpResponse {
+    let calls = calls.into_iter().map(Box::new).map(Call::without_notifications);
     let running = calls.map(|call| finish(endpoint, call, |_| {}));
     replies.extend(
         futures_util::future::join_all(running).await.into_iter().filter_map(CallResponse::into_reply),

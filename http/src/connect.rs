@@ -1,6 +1,6 @@
 //! Opening a connection: DNS, TCP, TLS, HTTP.
 
-use super::exchange::MAX_HEAD;
+use super::exchange::{H1, IdleConnection, MAX_HEAD, Stream};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,7 +18,6 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
 use super::HttpError;
-use super::exchange::{H1, IdleConnection, Stream};
 use super::route::Route;
 use super::shared::H2;
 use super::socket::{MonitoredSocket, Socket};

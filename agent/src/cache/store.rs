@@ -1,8 +1,7 @@
 //! The result store.
 
 use super::CacheKey;
-use super::results::KeptResults;
-use super::results::{CacheError, CacheLimits, refused};
+use super::results::{CacheError, CacheLimits, KeptResults, refused};
 use bytes::Bytes;
 use ptc_base::sync::Mutex;
 use std::collections::HashMap;

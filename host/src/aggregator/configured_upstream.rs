@@ -4,10 +4,8 @@ use super::sampler::SamplingCounts;
 use ptc_base::sync::Mutex;
 use ptc_upstreams::config::UpstreamConfig;
 use ptc_upstreams::sign_in::Site;
-use ptc_upstreams::upstream::ToolInfo;
-use ptc_upstreams::upstream::Upstream;
-use std::sync::Arc;
-use std::sync::MutexGuard;
+use ptc_upstreams::upstream::{ToolInfo, Upstream};
+use std::sync::{Arc, MutexGuard};
 
 /// One configured upstream.
 pub(super) struct ConfiguredUpstream {

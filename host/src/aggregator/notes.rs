@@ -1,11 +1,10 @@
 //! Notes on the calls behind an answer, one sentence each (rulings 51, 52 and 76).
 
-use super::notes_on_pages::MOST;
+use super::notes_on_pages::{MOST, notes_on_pages};
 use std::fmt::Write as _;
 
 use ptc_vm::value::{KeyName, MissedKey};
 
-use super::notes_on_pages::notes_on_pages;
 use ptc_base::text::string_literal;
 use ptc_engine::{CallRecord, CallStatus, CatalogOp, EvalOutcome, ValueSource};
 use ptc_schema::seen_shape::are_names;

@@ -2,12 +2,8 @@
 
 use futures_util::future::BoxFuture;
 use ptc_base::time::Instant;
-use ptc_upstreams::upstream::Sampled;
-use ptc_upstreams::upstream::SamplingFault;
-use ptc_upstreams::upstream::SamplingFaultKind;
-use ptc_upstreams::upstream::SamplingRequest;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use ptc_upstreams::upstream::{Sampled, SamplingFault, SamplingFaultKind, SamplingRequest};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A model that answers upstreams' sampling requests (`sampling/createMessage`).
 ///

@@ -1,7 +1,7 @@
 //! The checks of a `tool/call` before it is sent (upstreams.md 8.3, rows 2 to 9). Every failure is a programmer fault:
 //! the first line is fixed (ruling 38), the following lines help to repair the program.
 
-use super::unknown_arguments::MAX_HINTED;
+use super::unknown_arguments::{MAX_HINTED, note_on_unknown};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -11,7 +11,6 @@ use super::arguments::{SpelledArguments, spell_arguments};
 use super::doc::{call_example, named_tool};
 use super::payload::may_wrap;
 use super::rest_arguments::check_rest_arguments;
-use super::unknown_arguments::note_on_unknown;
 use super::{Catalog, ServerEntry, ToolEntry};
 use ptc_base::pace::{AT_ONCE, apart};
 use ptc_base::similar::most_similar;

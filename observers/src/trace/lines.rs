@@ -1,7 +1,6 @@
 //! The lines of a trace. Their order is fixed. Metadata holds counts and flags, never programs or data.
 
-use super::call_facts::CallFinish;
-use super::call_facts::CallStart;
+use super::call_facts::{CallFinish, CallStart};
 use super::status::Status;
 use std::sync::OnceLock;
 

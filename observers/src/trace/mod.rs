@@ -17,8 +17,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use call_facts::CallFinish;
-use call_facts::CallStart;
+use call_facts::{CallFinish, CallStart};
 pub use options::{TraceOptions, trace_id};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

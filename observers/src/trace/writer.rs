@@ -1,7 +1,6 @@
 //! The state of the thread that writes traces.
 
-use super::call_facts::CallFinish;
-use super::call_facts::CallStart;
+use super::call_facts::{CallFinish, CallStart};
 use super::status::Status;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

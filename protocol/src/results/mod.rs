@@ -3,8 +3,7 @@
 mod meta;
 pub(super) mod tasks;
 
-use meta::write_eval_id;
-use meta::write_name;
+use meta::{write_eval_id, write_name};
 pub(crate) use meta::{write_server_meta, write_task_result};
 
 use ptc_host::engine::EvalId;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use futures_util::FutureExt;
-use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use ptc_host::engine::{Asker, Verdict};
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, Channel, PendingQuestion, Question, QuestionId, Receipt,

@@ -5,8 +5,7 @@ use crate::channels::Asks;
 use crate::descriptions::SharedCard;
 use crate::shaping::Shaper;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::HostCalls;
-use ptc_host::engine::Limits;
+use ptc_host::engine::{HostCalls, Limits};
 use ptc_runs::Runs;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@ use ptc_host::sync::Mutex;
 use std::time::Duration;
 
 use ptc_host::credentials::Secret;
-use ptc_host::engine::{EvalFuture, Failure, FinalValue};
+use ptc_host::engine::{EvalFuture, Failure, FinalValue, Limits};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
@@ -11,7 +11,6 @@ use ptc_vm::print::{Cut, CutUnit};
 
 use super::*;
 use crate::testing::assert_fits;
-use ptc_host::engine::Limits;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::ReplyText;

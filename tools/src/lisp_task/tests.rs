@@ -3,9 +3,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use ptc_agent::llm::{LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, ScriptedLlm, Usage};
-use ptc_host::credentials::Secret;
-use ptc_host::engine::{CallRecord, CallStatus, Desk, EngineOptions, EvalId, ResultOverview, RunContext};
+use ptc_agent::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, ScriptedLlm, Usage};
+use ptc_host::credentials::{Redactor, Secret};
+use ptc_host::engine::{
+    CallRecord, CallStatus, Desk, Engine, EngineOptions, EvalId, HostCalls, Limits, ResultOverview,
+    RunContext,
+};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
@@ -13,11 +16,7 @@ use ptc_vm::machine::{HostRequest, Payload as CallPayload, Reply};
 
 use super::*;
 use crate::lisp_eval::ArgumentCaps;
-use ptc_agent::llm::Llm;
 use ptc_host::catalog::Catalog;
-use ptc_host::credentials::Redactor;
-use ptc_host::engine::HostCalls;
-use ptc_host::engine::{Engine, Limits};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::settings::Profile;
 use std::time::Duration;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use ptc_mcp::json::Raw;
 
-use super::arguments::Arguments;
-use super::arguments::args_error;
+use super::arguments::{Arguments, args_error};
 use super::record::ok;
 use super::{Directory, schemas};
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};

@@ -11,8 +11,7 @@ use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
 use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw, object_text};
 
-use super::arguments::Arguments;
-use super::arguments::args_error;
+use super::arguments::{Arguments, args_error};
 use super::directory::{Refusal, Reservation};
 use super::record::Record;
 use super::{Directory, schemas};

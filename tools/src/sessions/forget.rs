@@ -7,8 +7,7 @@ use ptc_host::engine::{SessionState, measure_history};
 use ptc_mcp::json::Raw;
 use ptc_vm::Value;
 
-use super::arguments::Arguments;
-use super::arguments::args_error;
+use super::arguments::{Arguments, args_error};
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::{Record, ok};
 use super::{Directory, schemas};

@@ -7,8 +7,7 @@ use ptc_host::credentials::Redactor;
 use ptc_host::text::clip;
 use ptc_mcp::json::{Object, Raw, write_array};
 
-use super::arguments::Arguments;
-use super::arguments::args_error;
+use super::arguments::{Arguments, args_error};
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::{Record, ok};
 use super::start::limits;

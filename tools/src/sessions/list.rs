@@ -5,8 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use ptc_mcp::json::{Raw, write_array};
 
-use super::arguments::Arguments;
-use super::arguments::args_error;
+use super::arguments::{Arguments, args_error};
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::record::ok;
 use super::{Directory, schemas};

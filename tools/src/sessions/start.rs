@@ -8,8 +8,7 @@ use jiff::Timestamp;
 use ptc_host::text::clip;
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
-use super::arguments::Arguments;
-use super::arguments::args_error;
+use super::arguments::{Arguments, args_error};
 use super::record::ok;
 use super::{Directory, schemas};
 use ptc_protocol::principal::Owner;

@@ -1,7 +1,6 @@
 //! Entries of child processes that would start something else than they mean.
 
-use super::home::is_path;
-use super::home::refuse_home;
+use super::home::{is_path, refuse_home};
 use std::path::Path;
 
 use super::transports::StdioConfig;

@@ -1,9 +1,7 @@
 //! Requests of servers of the handshake era to ask a person or a model (waiting.md 3.2).
 
 use super::inbound_reply::InboundReply;
-use super::open_questions::ElicitError;
-use super::open_questions::Link;
-use super::open_questions::refusal;
+use super::open_questions::{ElicitError, Link, refusal};
 use std::sync::Arc;
 
 use ptc_mcp::encode;

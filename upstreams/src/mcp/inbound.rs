@@ -1,8 +1,7 @@
 //! A server's unsolicited messages: its requests, the progress of calls, its log messages.
 
 use super::inbound_reply::InboundReply;
-use super::open_questions::Link;
-use super::open_questions::OpenQuestions;
+use super::open_questions::{Link, OpenQuestions};
 use crate::upstream::open_for::OpenFor;
 use ptc_base::sync::Mutex;
 use std::borrow::Cow;

@@ -1,7 +1,6 @@
 //! The questions of a server that are open.
 
-use crate::upstream::QuestionSink;
-use crate::upstream::SamplingFault;
+use crate::upstream::{QuestionSink, SamplingFault};
 use ptc_base::sync::Mutex;
 use ptc_mcp::encode;
 use serde_json::value::RawValue;

@@ -3,14 +3,13 @@
 //! The adapter is narrow on purpose: GET without a body, path and query parameters, JSON answers. An included operation
 //! that needs anything else is refused at start, with a text that names the operation.
 
-use super::style::ParameterLocation;
+use super::style::{ParameterLocation, Style};
 use ptc_mcp::json::{Map, Value, json};
 use url::Url;
 
 use super::document::{Document, InlineBudget, MAX_SCHEMA_NODES};
 use super::kinds::misfit;
 use super::parameter::Parameter;
-use super::style::Style;
 use super::template::PathTemplate;
 use crate::config::OpenApiConfig;
 use crate::upstream::CallFault;

@@ -1,11 +1,10 @@
 //! A parameter of an operation, and the property that it becomes.
 
-use super::style::ParameterLocation;
+use super::style::{ParameterLocation, Style};
 use ptc_mcp::json::{Value, json};
 
 use super::document::{Document, InlineBudget};
 use super::sendable::sendable;
-use super::style::Style;
 
 /// A parameter, as the document declares it.
 pub(super) struct Parameter<'d> {

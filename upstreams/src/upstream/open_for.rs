@@ -1,8 +1,7 @@
 //! For whom connections are open.
 
 use ptc_base::sync::Mutex;
-use std::sync::Arc;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 use tokio::sync::Notify;
 
 /// Whose questions are open on the stream that all calls of a connection share.

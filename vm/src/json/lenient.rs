@@ -4,8 +4,7 @@
 
 use super::nesting::NestedReader;
 use super::parse;
-use super::read_error::ReadError;
-use super::read_error::ReadResult;
+use super::read_error::{ReadError, ReadResult};
 use crate::error::Result;
 use crate::meter;
 use crate::print::grow_string;

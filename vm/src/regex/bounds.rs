@@ -8,8 +8,7 @@
 //! They know no groups, and no word boundaries beside characters that are not ASCII. [`super::threads`] does.
 
 use super::emit::line_end;
-use super::limits::CACHE_LIMIT;
-use super::limits::SIZE_LIMIT;
+use super::limits::{CACHE_LIMIT, SIZE_LIMIT};
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};

@@ -2,8 +2,7 @@
 
 use crate::cli::json;
 use crate::cli::limits::LimitArgs;
-use clap::Args;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

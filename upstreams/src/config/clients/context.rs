@@ -1,7 +1,6 @@
 //! A client's file, and its servers.
 
-use ptc_base::config_error::ConfigError;
-use ptc_base::config_error::ConfigWarning;
+use ptc_base::config_error::{ConfigError, ConfigWarning};
 use ptc_base::environment::ProcessEnv;
 use ptc_mcp::json::Map;
 use std::path::Path;

@@ -1,11 +1,10 @@
 //! The headers of a client's entry as an upstream's: secrets become credentials, the rest static headers.
 
-use super::placeholders::names_secret;
+use super::placeholders::{TemplatePiece, names_secret, other, pieces, settled};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ptc_mcp::json::{Map, Value, json};
 
-use super::placeholders::{TemplatePiece, other, pieces, settled};
 use super::{ClientServers, FileContext};
 use ptc_base::config_error::{ConfigError, ConfigWarning};
 

@@ -1,8 +1,7 @@
 //! One message to a Streamable HTTP endpoint, and its answer.
 
 use super::super::inbound_reply::InboundReply;
-use super::super::open_questions::Link;
-use super::super::open_questions::OpenQuestions;
+use super::super::open_questions::{Link, OpenQuestions};
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

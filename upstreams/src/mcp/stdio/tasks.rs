@@ -2,7 +2,7 @@
 
 use super::super::inbound_reply::InboundReply;
 use super::super::open_questions::Link;
-use super::connection::DropReason;
+use super::connection::{ChildStop, DropReason, PipeReply, StdioConnection};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use tokio::task::JoinHandle;
 use super::super::protocol;
 use super::super::repair::{Nesting, TextPiece, complaint, pieces};
 use super::super::result::RawResult;
-use super::connection::{ChildStop, PipeReply, StdioConnection};
 use crate::child::{ChildProcess, Exit};
 use crate::upstream::CallFault;
 use crate::upstream::lifecycle::{ConnectionEnd, EndKind, Lifecycle, closed};

@@ -2,11 +2,9 @@
 
 use super::date_or_moment::DateOrMoment;
 use crate::builtins::support::errors::java_type_name;
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::print;
-use crate::value::Day;
-use crate::value::Value;
+use crate::value::{Day, Value};
 
 /// The days of a date.
 pub(super) fn days(method: &str, value: &Value) -> Result<i64> {

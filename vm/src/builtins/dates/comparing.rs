@@ -1,7 +1,6 @@
 //! Comparing dates and points in time, and counting units between them.
 
-use super::arguments::no_date;
-use super::arguments::out_of_range;
+use super::arguments::{no_date, out_of_range};
 use super::date_or_moment::{DAY, DateOrMoment, SECOND};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};

@@ -5,8 +5,7 @@
 //! say which character does not fit.
 
 use super::date_or_moment::{DateOrMoment, Moment, SECOND};
-use super::text::{MONTHS, WEEKDAYS};
-use super::text::{Stamp, TextCursor};
+use super::text::{MONTHS, Stamp, TextCursor, WEEKDAYS};
 use crate::value::{Day, Zone};
 
 /// Bytes of a pattern.

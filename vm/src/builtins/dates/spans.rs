@@ -1,7 +1,6 @@
 //! Durations.
 
-use super::arguments::out_of_range;
-use super::arguments::shorten;
+use super::arguments::{out_of_range, shorten};
 use super::date_or_moment::DateOrMoment;
 use super::text;
 use crate::builtins::support::errors::java_type_name;

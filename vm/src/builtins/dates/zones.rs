@@ -2,12 +2,7 @@
 //!
 //! A zone is its name, a string, as a formatter is its pattern.
 
-use super::arguments::day_of;
-use super::arguments::days;
-use super::arguments::integer;
-use super::arguments::no_instant;
-use super::arguments::out_of_range;
-use super::arguments::shorten;
+use super::arguments::{day_of, days, integer, no_instant, out_of_range, shorten};
 use super::date_or_moment::{DAY, DateOrMoment, Moment, SECOND};
 use super::text;
 use crate::builtins::support::errors::java_type_name;

@@ -310,6 +310,13 @@ impl Engine {
     }
 }
 
+/// Whether the worker of this thread should look at its sockets before it begins more programs, which would soon have to wait
+/// for turns of their own. Whoever begins many asks between two of them, and gives way (`tokio::task::yield_now`). A thread
+/// that is no worker's need not.
+pub fn gives_way() -> bool {
+    CURRENT.with(|current| current.get().is_some_and(|worker| worker.scheduler.is_late_soon()))
+}
+
 /// The future of an eval, which may be another's than an engine's.
 pub type EvalFuture = BoxFuture<'static, EvalOutcome>;
 

@@ -47,7 +47,7 @@ mod worker;
 pub use asking::{Asker, Desk, Gate, MOST_OPEN, MOST_QUESTIONS, Resume, SavedCall, Verdict};
 pub use call_log::CallLog;
 pub use context::RunContext;
-pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};
+pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture, gives_way};
 pub use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use observed_calls::{CallObserver, ObservedCalls};

@@ -177,23 +177,37 @@ impl Scheduler {
 
     /// Whether others have waited for long since the worker looked at its sockets.
     fn is_late(&self) -> bool {
-        self.looked.get().elapsed() >= AT_ONCE
+        self.is_late_at(Instant::now())
+    }
+
+    /// Whether they will have, after one more short program.
+    pub(super) fn is_late_soon(&self) -> bool {
+        self.is_late_at(Instant::now() + AT_ONCE / 2)
+    }
+
+    fn is_late_at(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.looked.get()) >= AT_ONCE
     }
 
     /// The same for a task. While programs wait, one of them has a turn after each look, so less is done at once.
-    fn is_late_beside_programs(&self) -> bool {
+    fn is_late_beside_programs(&self, now: Instant) -> bool {
         let limit = if self.load.load(Ordering::Relaxed) > 0 { AT_ONCE_BESIDE_PROGRAMS } else { AT_ONCE };
-        self.looked.get().elapsed() >= limit
+        now.saturating_duration_since(self.looked.get()) >= limit
     }
 
     /// Whether a program of this principal begins at once.
     pub(super) fn is_next(&self, principal: &Principal) -> bool {
-        !stack::is_running() && !self.queue.borrow().has_program(principal) && !self.is_late()
+        self.is_next_at(Instant::now(), principal)
+    }
+
+    fn is_next_at(&self, now: Instant, principal: &Principal) -> bool {
+        !stack::is_running() && !self.queue.borrow().has_program(principal) && !self.is_late_at(now)
     }
 
     /// Does `work` now, as far as it gets in one turn, or queues it.
     pub(super) fn run(self: &Rc<Self>, work: Work) -> WorkResult {
-        let at_once = self.is_next(work.principal());
+        let began = Instant::now();
+        let at_once = self.is_next_at(began, work.principal());
         let stack = if at_once { self.pool.borrow_mut().take() } else { None };
         let principal = work.principal().clone();
         let Some(mut stack) = stack else {
@@ -201,7 +215,6 @@ impl Scheduler {
             return WorkResult::Queued(self.queue_up(principal, served, Job::Fresh(work)));
         };
         let served = work.served();
-        let began = Instant::now();
         let ended = stack.begin(work);
         let took = began.elapsed();
         match ended {
@@ -251,15 +264,15 @@ impl Scheduler {
                 ready!(Pin::new(ticket).poll(context));
                 turn = None;
             }
+            let began = Instant::now();
             // Those that have a turn with it may have taken long.
-            if self.is_late_beside_programs() && waits < MOST_WAITS {
+            if self.is_late_beside_programs(began) && waits < MOST_WAITS {
                 waits += 1;
                 let ticket = turn.insert(self.queue_up(principal(), served, Job::Task));
                 ready!(Pin::new(ticket).poll(context));
                 turn = None;
             }
             waits = 0;
-            let began = Instant::now();
             let polled = {
                 let _whole = AsAWhole::begin(&self.is_charged);
                 task.as_mut().poll(context)

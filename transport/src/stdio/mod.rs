@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{self, BoxStream, FuturesUnordered, SelectAll};
 use futures_util::{FutureExt, StreamExt};
-use ptc_host::time;
+use ptc_host::{engine, time};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::{error, info, warn};
 
@@ -41,9 +41,7 @@ const EXIT_GRACE: Duration = Duration::from_millis(2000);
 const EOF_GRACE: Duration = Duration::from_millis(50);
 /// How long the client may take to read the last answers.
 const FLUSH_GRACE: Duration = Duration::from_millis(2000);
-/// Longest processing of messages that arrived together before their answers are sent, and maximum bytes of these
-/// answers.
-const BURST_TIME: Duration = Duration::from_millis(1);
+/// Maximum bytes of the answers to messages that arrived together before they are sent.
 const BURST_BYTES: usize = 64 << 10;
 /// Unread output above which no further input is read, in bytes.
 const HIGH_WATER: usize = 4 << 20;
@@ -76,20 +74,21 @@ pub async fn run_stdio<R, W>(
     };
     let mut frames = FrameReader::new(reader, options.max_frame_bytes);
     let mut writer = writer;
-    let mut stop = std::pin::pin!(stop);
+    // What happens seldom is in sets of its own, which poll only what was woken.
+    let mut stop = FuturesUnordered::from_iter([stop]);
+    let mut changes = pipe.changes();
     let outbox = pipe.outbox.clone();
-    let mut listing = pipe.service.tools.changes();
-    let watching = pipe.service.exposed.as_ref().map(Watching::all_lists);
-    if let Some(watching) = &watching {
-        pipe.connection.set_watcher(watching.watch.number());
-    }
     let grace = loop {
+        // Programs that begin late would wait for turns of their own.
+        if engine::gives_way() {
+            tokio::task::yield_now().await;
+        }
         // While too much output is unread, no input is read until half of it is gone.
         let full = outbox.len() >= HIGH_WATER;
         tokio::select! {
             // Answers are written before more is read, so that those of one burst share a write.
             biased;
-            () = &mut stop => {
+            Some(()) = stop.next() => {
                 info!(event = "shutdown");
                 break EXIT_GRACE;
             }
@@ -99,8 +98,7 @@ pub async fn run_stdio<R, W>(
                 return;
             },
             Some(finished) = pipe.calls.next() => pipe.finish(finished),
-            Ok(()) = listing.changed() => pipe.tell_of_new_listing(),
-            notice = changed(watching.as_ref()), if !full => pipe.tell_of_change(&notice),
+            Some(change) = changes.next(), if !full => pipe.tell_of(&change),
             frame = frames.next(), if !full => {
                 let mut next = match frame {
                     Ok(frame) => Some(frame),
@@ -109,16 +107,14 @@ pub async fn run_stdio<R, W>(
                         break EOF_GRACE;
                     }
                 };
-                // Messages that arrived together are processed together, for a short time only, so that answers do
-                // not wait.
-                let begun = time::now();
+                // Messages that arrived together are processed together, for as long as their programs begin at once.
                 let mut over = None;
                 while let Some(frame) = next.take() {
                     let running = pipe.connection.running();
                     over = pipe.take(frame, options.max_frame_bytes);
                     // Cancelled calls release their permits before the next request needs one.
                     let cancelled = pipe.connection.running() < running;
-                    let go_on = over.is_none() && !cancelled && pipe.outbox.len() < BURST_BYTES && time::since(begun) < BURST_TIME;
+                    let go_on = over.is_none() && !cancelled && pipe.outbox.len() < BURST_BYTES && !engine::gives_way();
                     next = if go_on { frames.buffered() } else { None };
                 }
                 if let Some(grace) = over {
@@ -136,12 +132,12 @@ pub async fn run_stdio<R, W>(
     }
 }
 
-/// Waits for a change that the client watches.
-async fn changed(watching: Option<&Watching>) -> Notice {
-    match watching {
-        Some(watching) => watching.watch.next().await,
-        None => std::future::pending().await,
-    }
+/// A change that the client of a pipe is told of.
+enum Change {
+    /// Other tools are offered.
+    Tools,
+    /// Something that it watches has changed.
+    Watched(Notice),
 }
 
 /// The answer of a finished call, if one must be sent.
@@ -161,18 +157,33 @@ impl Pipe {
         self.connection.revision().or(self.seen_modern.then_some(Revision::V2026_07_28))
     }
 
-    /// Only the handshake era has this message; in the modern era lists have a time to live.
-    fn tell_of_new_listing(&mut self) {
-        if self.connection.revision().is_some() {
-            self.outbox.push(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_vec());
+    /// The changes that the client may be told of.
+    fn changes(&self) -> SelectAll<BoxStream<'static, Change>> {
+        let tools = stream::unfold(self.service.tools.changes(), async |mut listing| {
+            listing.changed().await.ok().map(|()| (Change::Tools, listing))
+        });
+        let watching = self.service.exposed.as_ref().map(Watching::all_lists);
+        if let Some(watching) = &watching {
+            self.connection.set_watcher(watching.watch.number());
         }
+        let watched = watching.map(|watching| {
+            stream::unfold(watching, async |watching| {
+                let notice = watching.watch.next().await;
+                Some((Change::Watched(notice), watching))
+            })
+        });
+        stream::select_all([tools.boxed()].into_iter().chain(watched.map(StreamExt::boxed)))
     }
 
-    /// In the modern era a client opens a channel for that.
-    fn tell_of_change(&mut self, notice: &Notice) {
-        if self.connection.revision().is_some() {
-            self.outbox.push(change(notice, None));
+    /// Only in the handshake era: in the modern one lists have a time to live, and a client opens a channel for what it watches.
+    fn tell_of(&mut self, told: &Change) {
+        if self.connection.revision().is_none() {
+            return;
         }
+        self.outbox.push(match told {
+            Change::Tools => br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_vec(),
+            Change::Watched(notice) => change(notice, None),
+        });
     }
 
     fn finish(&mut self, answered: CallAnswer) {

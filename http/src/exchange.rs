@@ -112,6 +112,11 @@ impl H1 {
         }
     }
 
+    /// Whether a request that its server has not read, since it had hung up before, is known as such afterwards.
+    pub(super) fn tells_refusals(&self) -> bool {
+        !self.over && !self.socket.is_proxy()
+    }
+
     /// Moves the socket to this thread's reactor, so that arrivals wake no other thread. `false` if the system refuses.
     /// `thread` is the calling one.
     pub(super) fn move_to(&mut self, thread: ThreadId) -> bool {

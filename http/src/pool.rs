@@ -16,6 +16,9 @@ use ptc_base::time::{self, Instant};
 const MAX_IDLE: usize = 64;
 /// How long a connection waits at most.
 const MAX_AGE: Duration = Duration::from_secs(55);
+/// A connection that has waited for less is used without asking the kernel whether its server has hung up: that would be one
+/// system call in three. If it has, its kernel refuses the request, which another connection then carries.
+const JUST_USED: Duration = Duration::from_millis(1);
 /// The time that a server has to end an answer that is no longer read.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(1);
 /// How often connections that have waited too long are looked for.
@@ -79,12 +82,13 @@ impl Pool {
         let mut taken = None;
         // What waits is asked how it is without the lock: that asks the kernel, and other threads wait for the lock.
         loop {
-            let mut idle = match self.next(thread, not_yet.is_empty()) {
+            let now = time::now();
+            let mut idle = match self.next(thread, now, not_yet.is_empty()) {
                 Some(Checkout::Shared(h2)) => return Some(IdleConnection::H2(h2)),
                 Some(Checkout::Idle(idle)) => idle,
                 None => break,
             };
-            match idle.settle(cx) {
+            match idle.settle(cx, now) {
                 IdleState::Ready if idle.h1.move_to(thread) => {
                     taken = Some(IdleConnection::H1(idle.h1));
                     break;
@@ -101,7 +105,7 @@ impl Pool {
     }
 
     /// A connection for a request of this thread, taken out of the pool if it is not shared. `first` is false for a retry.
-    fn next(&self, thread: ThreadId, first: bool) -> Option<Checkout> {
+    fn next(&self, thread: ThreadId, now: Instant, first: bool) -> Option<Checkout> {
         let mut state = self.lock();
         if !state.shared.is_empty() && first {
             state.shared.retain(H2::is_open);
@@ -109,7 +113,7 @@ impl Pool {
                 return Some(Checkout::Shared(h2.clone()));
             }
         }
-        state.drop_old();
+        state.drop_old(now);
         state.pop(thread).map(Checkout::Idle)
     }
 
@@ -196,8 +200,7 @@ impl PoolState {
         idle
     }
 
-    fn drop_old(&mut self) {
-        let now = time::now();
+    fn drop_old(&mut self, now: Instant) {
         if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < SWEEP_INTERVAL) {
             return;
         }
@@ -222,9 +225,11 @@ enum IdleState {
 }
 
 impl Idle {
-    fn settle(&mut self, cx: &mut Context<'_>) -> IdleState {
+    fn settle(&mut self, cx: &mut Context<'_>, now: Instant) -> IdleState {
         if self.rest.is_none() {
-            return if self.h1.is_still_ready(cx) { IdleState::Ready } else { IdleState::Dead };
+            let waited = now.saturating_duration_since(self.h1.idle_since);
+            let is_sure = waited < JUST_USED && self.h1.tells_refusals();
+            return if is_sure || self.h1.is_still_ready(cx) { IdleState::Ready } else { IdleState::Dead };
         }
         while let Some(rest) = &mut self.rest {
             let h1 = &mut self.h1;

@@ -161,6 +161,11 @@ impl Socket {
         }
     }
 
+    /// Whether the peer is a proxy.
+    pub(super) fn is_proxy(&self) -> bool {
+        self.0.proxy
+    }
+
     /// To be called before a request goes out.
     pub(super) fn forget_arrivals(&self) {
         self.0.arrived.store(false, Ordering::Relaxed);

@@ -297,6 +297,12 @@ async fn a_connection_closed_meanwhile() {
         wait_until_async("the server has hung up", async || server.open() == 0).await;
         assert_eq!(server.connections(), n + 1);
     }
+    // A call right after another one does not look first, and may find out too late.
+    for n in 5..25 {
+        json(&upstream, "t", "{}").await;
+        assert_eq!(server.connections(), n + 1);
+    }
+    assert_eq!(server.count("tools/call"), 25);
     upstream.shutdown().await;
 }
 

@@ -38,11 +38,11 @@ impl Close {
         arguments.heed_unknown(&["session_id", "reason"])?;
         let id = arguments.session_id()?;
         let reason = arguments.optional_string("reason")?.unwrap_or_else(|| "closed".to_owned());
-        let reason = self.0.redactor_of(&context.owner).scrub_string(reason);
+        let reason = self.0.env.redactor_of(&context.owner).scrub_string(reason);
         let (directory, owner) = (self.0.clone(), context.owner.clone());
         let work = async move {
             match directory.end(&id, &owner).await {
-                Err(not_used) => not_used.reply(&id),
+                Err(refusal) => refusal.reply(&id),
                 Ok(()) => closed(&id, &reason),
             }
         };

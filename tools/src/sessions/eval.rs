@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use ptc_host::credentials::Redactor;
+use futures_util::future::BoxFuture;
 use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
-use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw, object_text};
 
 use super::arguments::{Arguments, args_error};
-use super::directory::{Refusal, Reservation};
-use super::record::Record;
+use super::record::Description;
+use super::refusal::{CONFLICT, FULL, Refusal};
+use super::reservation::Reservation;
 use super::{Directory, schemas};
 use crate::descriptions::{self, SharedCard};
 use crate::lisp_eval::{
@@ -32,6 +32,9 @@ use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
 use ptc_protocol::tool::{Annotations, CallContext, Definition, Preparation, Tool, ToolReply};
 use ptc_runs::ProgramEnd;
+
+/// The message if a store does not answer a commit.
+const PERHAPS: &str = "the program ran, and its definitions may not have been kept";
 
 /// The tool.
 pub(super) struct Eval {
@@ -57,25 +60,12 @@ impl Eval {
         let about = long_call.as_ref().map(long::Long::call);
         request.asker = asks.and_then(|asks| asks.asker_here("lisp_session_eval", context, about));
         let principal = &context.owner.principal;
-        let (directory, options) = (self.directory.clone(), self.options.clone());
-        let shaper = self.options.shaper_for(context);
-        let work = if directory.stored.is_some() {
-            let owner = context.owner.clone();
-            super::stored::run(directory, options, shaper, id, owner, request)
-                .map(ProgramEnd::Replied)
-                .boxed()
-        } else {
-            let reservation = match directory.reserve(&id, &context.owner) {
-                Ok(reservation) => reservation,
-                Err(refusal) => return Ok(Preparation::Done(refusal.reply(&id))),
-            };
-            let request = EvalRequest {
-                session: Some(reservation.id.clone()),
-                session_rules: Some(reservation.rules()),
-                ..request
-            };
-            run(directory, options, shaper, reservation, request).map(ProgramEnd::Replied).boxed()
+        let reserved = match self.directory.reserve(&id, &context.owner, request.limits.timeout) {
+            Ok(reserved) => reserved,
+            Err(refusal) => return Ok(Preparation::Done(refusal.reply_to_eval(&id))),
         };
+        let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
+        let work = run(options, shaper, id, reserved, request).map(ProgramEnd::Replied).boxed();
         let (loan, waiting) = (&context.permit, || self.when_waiting(shaper));
         Ok(long::prepared(long_call, "lisp_session_eval", principal, loan, shaper, waiting, work))
     }
@@ -168,71 +158,34 @@ fn input(has_wait: bool) -> String {
     format!("{INPUT}{wait}}},\"additionalProperties\":false}}")
 }
 
+/// Runs the program of `request` on the session `id`.
 async fn run(
-    directory: Arc<Directory>,
     options: Arc<EvalOptions>,
     shaper: Shaper,
-    mut reservation: Reservation,
+    id: String,
+    reserved: BoxFuture<'static, Result<Reservation, Refusal>>,
     request: EvalRequest,
 ) -> ToolReply {
     let asked = RequestSummary::of(&request);
     let eval_id = asked.eval_id();
-    let eval = directory.engine.eval(request);
-    let left = reservation.left;
-    let ttl = async { time::sleep(left).await };
-    let outcome = tokio::select! {
-        biased;
-        () = reservation.killed() => None,
-        outcome = eval => Some(outcome),
-        () = ttl => {
-            reservation.expire();
-            None
-        }
+    let ran = async {
+        let mut reservation = reserved.await?;
+        let mut outcome = reservation.eval(request).await?;
+        let (session, refusal) = reservation.settle(outcome.session.as_deref_mut()).await?;
+        Ok((outcome, session, refusal))
     };
-    let closed = |outcome: &EvalOutcome| outcome.session.as_ref().is_some_and(|report| report.closed);
-    let reply = match outcome {
-        Some(outcome) if !closed(&outcome) => {
-            let said = Said::at_end(reservation);
-            answer(outcome, said, asked, &options, &shaper)
-        }
-        _ => Refusal::Closed.reply(""),
+    let reply = match ran.await {
+        Ok((outcome, session, refusal)) => answer(outcome, session, refusal, asked, &options, &shaper),
+        Err(refusal) => Refusal::reply_to_eval(refusal, &id),
     };
     ToolReply { eval_id: Some(eval_id), ..reply }
 }
 
-/// The session's part of an answer.
-pub(super) struct Said {
-    /// After a success.
-    brief: String,
-    /// After a failure.
-    summary: String,
-    /// Why the session is not as the program left it, although the program returned a value.
-    but: Option<(ErrorReason, &'static str)>,
-}
-
-impl Said {
-    /// The state of the session `id`.
-    pub(super) fn of(record: &Record, id: &Arc<str>, redactor: &Redactor) -> Said {
-        Said { brief: record.brief(id), summary: record.summary(id, redactor), but: None }
-    }
-
-    /// The state of a session whose program has ended.
-    fn at_end(reservation: Reservation) -> Said {
-        let id = object_text(|object| object.string("session_id", &reservation.id));
-        let (brief, summary) = reservation.end().unwrap_or_else(|| (id.clone(), id));
-        Said { brief, summary, but: None }
-    }
-
-    /// The same for a session that was not committed.
-    pub(super) fn but(self, reason: ErrorReason, message: &'static str) -> Said {
-        Said { but: Some((reason, message)), ..self }
-    }
-}
-
-/// The answer to a program that has ended.
-pub(super) fn answer(
+/// The answer to a program that has ended. `refusal` is that of a store which did not accept what it changed.
+fn answer(
     mut outcome: EvalOutcome,
-    said: Said,
+    session: Description,
+    refusal: Option<Refusal>,
     asked: RequestSummary,
     options: &EvalOptions,
     shaper: &Shaper,
@@ -243,12 +196,17 @@ pub(super) fn answer(
     let mut payload = Payload::of(outcome, asked.program());
     let redactor = options.redactor.for_principal(asked.principal());
     payload.scrub(&redactor);
-    let part = match (report, kind, said.but) {
-        (Some(_), None, Some((reason, message))) => {
+    let part = match (report, kind, refusal) {
+        (Some(_), None, Some(refusal)) => {
+            let (reason, message) = match refusal {
+                Refusal::Conflict => (ErrorReason::SessionConflict, CONFLICT),
+                Refusal::Full => (ErrorReason::SessionLimitExceeded, FULL),
+                _ => (ErrorReason::StateUnavailable, PERHAPS),
+            };
             payload.withhold(reason, message);
-            SessionPart::not_stored(said.summary, detail(None, reason.name()))
+            SessionPart::not_stored(session.summary, detail(None, reason.name()))
         }
-        (Some(report), None, None) => SessionPart::stored(said.brief, *report, &redactor),
+        (Some(report), None, None) => SessionPart::stored(session.brief, *report, &redactor),
         (report, kind, _) => {
             let exceeded = report.and_then(|report| report.exceeded);
             if exceeded.is_some()
@@ -256,7 +214,7 @@ pub(super) fn answer(
             {
                 *reason = ErrorReason::SessionLimitExceeded;
             }
-            SessionPart::rolled_back(said.summary, detail(exceeded.as_ref(), kind.unwrap_or_default()))
+            SessionPart::rolled_back(session.summary, detail(exceeded.as_ref(), kind.unwrap_or_default()))
         }
     };
     payload.session = Some(Box::new(part));

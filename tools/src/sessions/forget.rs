@@ -113,7 +113,7 @@ async fn forget(
             let structured = told(&directory, &id, &record, &order, &left, max_bytes);
             ToolReply::mirrored(false, structured)
         }
-        Err(not_used) => not_used.reply(&id),
+        Err(refusal) => refusal.reply(&id),
     }
 }
 
@@ -127,7 +127,7 @@ fn told(
     max_bytes: usize,
 ) -> String {
     let (removed, stored) =
-        (directory.names(&record.owner, &left.removed), directory.names(&record.owner, &left.stored));
+        (directory.env.names(&record.owner, &left.removed), directory.env.names(&record.owner, &left.stored));
     let (removed, removed_cut) = fitting(&removed, max_bytes / 2);
     let (stored, stored_cut) = fitting(&stored, max_bytes / 2);
     let cleared = TARGETS.iter().copied().filter(|target| order.clears(target));

@@ -81,10 +81,10 @@ impl Inspect {
         let (directory, owner, profile) = (self.directory.clone(), context.owner.clone(), self.profile);
         let work = async move {
             match directory.look(&id, &owner).await {
-                Err(not_used) => not_used.reply(&id),
+                Err(refusal) => refusal.reply(&id),
                 Ok((record, values, running)) => {
                     let id: Arc<str> = id.into();
-                    let summary = record.summary_of(&id, &directory.redactor, running);
+                    let summary = record.summary_of(&id, &directory.env.redactor, running);
                     told(&directory, &id, &summary, &record, &values, view, profile)
                 }
             }
@@ -155,7 +155,7 @@ impl Source<'_> {
         let memory = self.memory();
         let text_cut =
             self.write_text(object, if memory.is_empty() { ";; No stored bindings" } else { &memory });
-        let stored = self.directory.names(&self.record.owner, &self.values.stored);
+        let stored = self.directory.env.names(&self.record.owner, &self.values.stored);
         let (shown, stored_cut) = fitting(&stored, self.budget);
         object.strings("stored_keys", shown.iter().map(String::as_str));
         object.raw("usage", &self.usage());
@@ -195,7 +195,7 @@ impl Source<'_> {
     }
 
     fn write_limits(&self, object: &mut Object<'_>) {
-        object.raw("limits", &limits(&self.directory.settings));
+        object.raw("limits", &limits(&self.directory.env.settings));
         object.raw("usage", &self.usage());
         write_array(object.key("top_bindings"), &self.values.top, |out, (name, bytes)| {
             let mut object = Object::new(out);
@@ -223,7 +223,7 @@ impl Source<'_> {
     }
 
     fn redactor(&self) -> Redactor {
-        self.directory.redactor_of(&self.record.owner)
+        self.directory.env.redactor_of(&self.record.owner)
     }
 
     fn memory(&self) -> String {

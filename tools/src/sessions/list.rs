@@ -43,7 +43,7 @@ impl Tool for List {
         let work = async move {
             match directory.list(&owner).await {
                 Ok(sessions) => listed(&sessions, profile),
-                Err(not_used) => not_used.reply(""),
+                Err(refusal) => refusal.reply(""),
             }
         };
         Preparation::Free(work.boxed())

@@ -1,16 +1,16 @@
 //! Stateful sessions: definitions and results persist from program to program (`--sessions`).
 //!
 //! Values live on the engine worker that runs a session's programs. Everything else about a session – its owner, its
-//! end, its prints – is in the [`Directory`], which all six tools share. Each tool has one file; `access.rs` says whether the
-//! process or a store has its session.
+//! end, its prints – is in the [`Directory`], which all six tools share. Each tool has one file. The directory says
+//! whether the process (`resident.rs`) or a store (`stored/`) has the session.
 
-mod access;
 mod arguments;
 #[cfg(test)]
 mod back_ends;
 mod bounds;
 mod close;
 mod directory;
+mod environment;
 mod eval;
 mod forget;
 mod inspect;
@@ -19,6 +19,9 @@ mod list;
 #[cfg(test)]
 mod over_http;
 mod record;
+mod refusal;
+mod reservation;
+mod resident;
 mod schemas;
 mod start;
 mod stored;
@@ -29,7 +32,8 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use directory::{Directory, system_clock};
+pub use directory::Directory;
+pub use environment::system_clock;
 pub use stored::Keeping;
 
 use self::bounds::Bounded;

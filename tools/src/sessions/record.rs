@@ -72,14 +72,15 @@ impl Record {
         self.binding_count = report.stored.len();
     }
 
-    /// The `session` object of a successful evaluation.
-    pub(super) fn brief(&self, id: &Arc<str>) -> String {
-        object_text(|object| {
+    /// The session in the answer to its program.
+    pub(super) fn describe(&self, id: &Arc<str>, redactor: &Redactor) -> Description {
+        let brief = object_text(|object| {
             object.string("session_id", id);
             object.integer("turn", self.turn);
             object.integer("memory_bytes", self.memory_bytes);
             object.integer("binding_count", self.binding_count as u64);
-        })
+        });
+        Description { brief, summary: self.summary(id, redactor) }
     }
 
     /// A summary without the values.
@@ -124,6 +125,22 @@ impl Record {
                 object.integer(bytes, log.bytes());
             }
         })
+    }
+}
+
+/// The `session` object of an answer to a program.
+pub(super) struct Description {
+    /// After a success.
+    pub(super) brief: String,
+    /// After a failure.
+    pub(super) summary: String,
+}
+
+impl Description {
+    /// A session that was closed in the meantime.
+    pub(super) fn of_closed(id: &str) -> Description {
+        let id = object_text(|object| object.string("session_id", id));
+        Description { brief: id.clone(), summary: id }
     }
 }
 

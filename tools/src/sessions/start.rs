@@ -67,8 +67,8 @@ impl Start {
         let (directory, owner) = (self.0.clone(), context.owner.clone());
         let work = async move {
             match directory.open(&owner, title, ttl).await {
-                Err(not_used) => not_used.reply(""),
-                Ok((id, expires)) => started(&id, expires, &directory.settings),
+                Err(refusal) => refusal.reply(""),
+                Ok((id, expires)) => started(&id, expires, &directory.env.settings),
             }
         };
         Ok(Preparation::Free(work.boxed()))

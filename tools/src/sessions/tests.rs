@@ -11,8 +11,11 @@ use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
 
 use super::back_ends::{Back, Shared};
-use super::directory::SessionTime;
+use super::directory::Place;
+use super::environment::SessionTime;
 use super::over_http::OverHttp;
+use super::refusal::Refusal;
+use super::resident::Resident;
 use super::start::MAX_TITLE_BYTES;
 use super::*;
 use crate::lisp_eval::ArgumentCaps;
@@ -169,6 +172,14 @@ impl Bench {
             permit: Default::default(),
         };
         self.tools[place].prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
+    }
+
+    /// The sessions in the process.
+    fn resident(&self) -> &Arc<Resident> {
+        match &self.directory.place {
+            Place::Process(resident) => resident,
+            Place::Store(_) => panic!("they are in a store"),
+        }
     }
 
     /// Ends the conversation of a caller.
@@ -356,10 +367,10 @@ wherever_sessions_are! {
 async fn a_principal_has_one_account_for_all_its_conversations() {
     let bench = bench(Profile::Slim, limits());
     let conversation = |id: &str| Owner { principal: Principal::named("me"), http_session: Some(id.into()) };
-    assert!(bench.directory.start(&conversation("a"), None, None).is_ok());
-    assert!(bench.directory.start(&conversation("b"), None, None).is_ok());
-    assert!(bench.directory.start(&conversation("c"), None, None).is_err());
-    assert!(bench.directory.start(&Owner::of(Principal::named("you")), None, None).is_ok());
+    assert!(bench.directory.open(&conversation("a"), None, None).await.is_ok());
+    assert!(bench.directory.open(&conversation("b"), None, None).await.is_ok());
+    assert!(bench.directory.open(&conversation("c"), None, None).await.is_err());
+    assert!(bench.directory.open(&Owner::of(Principal::named("you")), None, None).await.is_ok());
 }
 
 #[tokio::test]
@@ -368,8 +379,8 @@ async fn idle_sessions_make_room_first_and_then_the_oldest_of_the_greediest() {
     let bench = bench(Profile::Slim, settings);
     let pass = |seconds| bench.seconds.fetch_add(seconds, Ordering::Relaxed);
     let closed = |by: &'static str, id: &str| {
-        let refused = bench.directory.with(id, &owner(by), |_, _| ()).err();
-        refused == Some(super::directory::Refusal::Closed)
+        let refused = bench.resident().with(id, &owner(by), |_, _| ()).err();
+        refused == Some(Refusal::Closed)
     };
     let mut opened = Vec::new();
     for by in ["two", "two", "three", "three", "three", "one"] {
@@ -380,7 +391,7 @@ async fn idle_sessions_make_room_first_and_then_the_oldest_of_the_greediest() {
     pass(5);
     // No session has been idle for long: the principal with the most sessions loses the one that has been idle
     // longest.
-    let running = bench.directory.reserve(&three[0], &owner("three")).unwrap();
+    let running = bench.resident().reserve(&three[0], &owner("three")).unwrap();
     let new = bench.start("new").await;
     assert!(closed("three", &three[1]) && !closed("three", &three[0]) && !closed("two", &two[0]));
     // Now two have two each: no principal has two more than a caller with one.
@@ -396,7 +407,7 @@ async fn idle_sessions_make_room_first_and_then_the_oldest_of_the_greediest() {
     // No principal has more than the caller.
     let (refused, _) = bench.call("new", "lisp_session_start", json!({})).await;
     assert_eq!(refused["reason"], "session_limit_exceeded");
-    assert_eq!(bench.directory.len(), 6);
+    assert_eq!(bench.resident().count().0, 6);
 }
 
 #[tokio::test]
@@ -493,8 +504,8 @@ async fn ten_thousand_sessions_live_side_by_side() {
     for (n, id) in ids.iter().enumerate().step_by(1000) {
         assert_eq!(bench.eval(id, "n").await.1, format!("user=> {n}"));
     }
-    bench.directory.sweep();
-    assert_eq!(bench.directory.len(), 10_000);
+    bench.resident().sweep();
+    assert_eq!(bench.resident().count().0, 10_000);
 }
 
 wherever_sessions_are! {

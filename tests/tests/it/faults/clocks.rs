@@ -49,7 +49,7 @@ const READING: [&str; 7] = [
 ];
 
 /// The clocks of sessions and of stores read the time of day once, and from then on count by a clock that cannot be set.
-const ANCHORED: [&str; 2] = ["tools/src/sessions/directory.rs", "state/src/clock.rs"];
+const ANCHORED: [&str; 2] = ["tools/src/sessions/environment.rs", "state/src/clock.rs"];
 
 #[test]
 fn the_time_of_day_decides_nothing() {

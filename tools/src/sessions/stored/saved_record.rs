@@ -11,7 +11,7 @@ use ptc_protocol::principal::Owner;
 const FORMAT: u8 = 1;
 
 /// The record as bytes.
-pub(super) fn bytes_of(record: &Record) -> Vec<u8> {
+pub(in super::super) fn bytes_of(record: &Record) -> Vec<u8> {
     let mut writer = WireWriter::new();
     writer.byte(FORMAT);
     writer.byte(u8::from(record.title.is_some()));

@@ -1,0 +1,162 @@
+//! A session reserved for one program, wherever it is.
+
+use ptc_host::sync::Mutex;
+use std::sync::Arc;
+
+use ptc_host::engine::{
+    CallRecord, EvalOutcome, EvalRequest, SessionFault, SessionLimits, SessionReport, SessionRules,
+};
+use ptc_host::time;
+
+use super::environment::Environment;
+use super::record::{Description, Record};
+use super::refusal::Refusal;
+use super::resident::{Resident, ResidentReservation};
+use super::stored::saved_record::bytes_of;
+use super::stored::taken::Taken;
+
+/// A session reserved for one program, until this is dropped.
+pub(super) enum Reservation {
+    Process(ResidentReservation),
+    Store(Taken),
+}
+
+impl Reservation {
+    /// Runs the program of `request` on the session, unless the session ends in the meantime.
+    pub(super) async fn eval(&mut self, mut request: EvalRequest) -> Result<EvalOutcome, Refusal> {
+        let rules = match self {
+            Reservation::Process(session) => Rules {
+                env: session.env().clone(),
+                record: RecordPlace::Process(session.directory.clone(), session.id.clone()),
+            },
+            Reservation::Store(taken) => {
+                Rules { env: taken.env().clone(), record: RecordPlace::Store(taken.record.clone()) }
+            }
+        };
+        request.session = Some(self.id().clone());
+        request.session_rules = Some(Arc::new(rules));
+        loop {
+            let mut again = None;
+            if let Reservation::Store(taken) = self {
+                request.saved_session = Some(taken.saved());
+                again = taken.blob.is_none().then(|| request.clone());
+            }
+            let outcome = self.attempt(request).await?;
+            let (Reservation::Store(taken), Some(fault)) = (&mut *self, outcome.session_fault) else {
+                return Ok(outcome);
+            };
+            match again.filter(|_| fault == SessionFault::Missing) {
+                // The values in this process were evicted for other sessions.
+                Some(again) => {
+                    taken.fetch().await?;
+                    request = again;
+                }
+                None => return Err(taken.refusal(fault)),
+            }
+        }
+    }
+
+    async fn attempt(&mut self, request: EvalRequest) -> Result<EvalOutcome, Refusal> {
+        let (env, left) = match self {
+            Reservation::Process(session) => (session.env(), session.left),
+            Reservation::Store(taken) => (taken.env(), taken.left),
+        };
+        let eval = env.engine.eval(request);
+        let ttl = async { time::sleep(left).await };
+        tokio::select! {
+            biased;
+            () = self.killed() => Err(Refusal::Closed),
+            outcome = eval => Ok(outcome),
+            () = ttl => {
+                self.expire();
+                Err(Refusal::Closed)
+            }
+        }
+    }
+
+    fn id(&self) -> &Arc<str> {
+        match self {
+            Reservation::Process(session) => &session.id,
+            Reservation::Store(taken) => &taken.id,
+        }
+    }
+
+    /// Completes when the session is closed during the program.
+    async fn killed(&mut self) {
+        match self {
+            Reservation::Process(session) => session.killed().await,
+            Reservation::Store(taken) => taken.killed().await,
+        }
+    }
+
+    fn expire(&self) {
+        match self {
+            Reservation::Process(session) => session.expire(),
+            Reservation::Store(taken) => taken.expire(),
+        }
+    }
+
+    /// Stores what the program has changed, releases the session and describes it. A store may refuse the changes.
+    pub(super) async fn settle(
+        self,
+        report: Option<&mut SessionReport>,
+    ) -> Result<(Description, Option<Refusal>), Refusal> {
+        match self {
+            Reservation::Process(session) => {
+                // The engine has stored the changes.
+                if report.is_some_and(|report| report.closed) {
+                    return Err(Refusal::Closed);
+                }
+                Ok((session.end(), None))
+            }
+            Reservation::Store(taken) => taken.settle(report.and_then(|report| report.saved.take())).await,
+        }
+    }
+}
+
+/// The rules by which the engine decides whether to store the program's result.
+struct Rules {
+    env: Arc<Environment>,
+    record: RecordPlace,
+}
+
+/// Where the record of the session is while the program runs.
+enum RecordPlace {
+    Process(Arc<Resident>, Arc<str>),
+    /// It is stored with the values.
+    Store(Arc<Mutex<Record>>),
+}
+
+impl SessionRules for Rules {
+    fn limits(&self) -> SessionLimits {
+        self.env.session_limits()
+    }
+
+    fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool {
+        let env = &self.env;
+        let note = |record: &mut Record| {
+            record.committed(report);
+            record.updated = env.now();
+            let redactor = env.redactor_of(&record.owner);
+            record.journal.note(prints, calls, &env.settings, &redactor);
+        };
+        match &self.record {
+            RecordPlace::Process(directory, id) => directory.with_open(id, note).is_some(),
+            RecordPlace::Store(record) => {
+                note(&mut record.lock());
+                true
+            }
+        }
+    }
+
+    fn saves(&self) -> Option<u64> {
+        matches!(self.record, RecordPlace::Store(_)).then_some(self.env.settings.source_bytes)
+    }
+
+    fn about(&self) -> Vec<u8> {
+        match &self.record {
+            RecordPlace::Process(..) => Vec::new(),
+            RecordPlace::Store(record) => bytes_of(&record.lock()),
+        }
+    }
+}

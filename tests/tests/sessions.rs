@@ -72,7 +72,7 @@ fn settings() -> Sessions {
 
 fn server() -> Tools {
     let engine = Engine::start(EngineOptions { threads: 2, ..EngineOptions::default() }).expect("threads");
-    let directory = Directory::new(engine, settings(), Redactor::new(), system_clock());
+    let directory = Directory::new(None, engine, settings(), Redactor::new(), system_clock());
     let options = EvalOptions {
         limits: Limits { timeout: Duration::from_secs(60), ..Limits::plain() },
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },

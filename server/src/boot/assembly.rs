@@ -118,13 +118,8 @@ pub(super) fn assemble_with(
     tools.extend(debug_tool(settings, &telemetry, &recording));
     if settings.sessions.enabled {
         let (engine, redactor) = (engine.clone(), redactor.clone());
-        let directory = match state.shared_store() {
-            None => Directory::new(engine, settings.sessions.clone(), redactor, system_clock()),
-            Some(store) => {
-                let keeping = Keeping { store, replica: state.replica.clone() };
-                Directory::kept_in(keeping, engine, settings.sessions.clone(), redactor, system_clock())
-            }
-        };
+        let keeping = state.shared_store().map(|store| Keeping { store, replica: state.replica.clone() });
+        let directory = Directory::new(keeping, engine, settings.sessions.clone(), redactor, system_clock());
         directory.keep_swept();
         telemetry.sources.sessions = Some(directory.clone());
         tools.extend(sessions::tools(&directory, options.clone()));

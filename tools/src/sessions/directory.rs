@@ -42,23 +42,20 @@ pub(super) enum Place {
 }
 
 impl Directory {
-    /// An empty directory. The values of its sessions will be on `engine`.
-    pub fn new(engine: Engine, settings: Sessions, redactor: Redactor, clock: SessionTime) -> Arc<Self> {
-        let env = Environment::new(engine, settings, redactor, clock);
-        let place = Place::Process(Resident::new(env.clone()));
-        Arc::new(Directory { env, place })
-    }
-
-    /// A directory of sessions in a store. The values of recently used ones are on `engine`.
-    pub fn kept_in(
-        keeping: Keeping,
+    /// The sessions of a store, or none yet of this process. Values are on `engine`; those of a store's sessions only
+    /// while they are used.
+    pub fn new(
+        keeping: Option<Keeping>,
         engine: Engine,
         settings: Sessions,
         redactor: Redactor,
         clock: SessionTime,
     ) -> Arc<Self> {
         let env = Environment::new(engine, settings, redactor, clock);
-        let place = Place::Store(Stored::new(keeping, env.clone()));
+        let place = match keeping {
+            None => Place::Process(Resident::new(env.clone())),
+            Some(keeping) => Place::Store(Stored::new(keeping, env.clone())),
+        };
         Arc::new(Directory { env, place })
     }
 

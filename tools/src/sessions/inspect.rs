@@ -83,8 +83,7 @@ impl Inspect {
             match directory.look(&id, &owner).await {
                 Err(refusal) => refusal.reply(&id),
                 Ok((record, values, running)) => {
-                    let id: Arc<str> = id.into();
-                    let summary = record.summary_of(&id, &directory.env.redactor, running);
+                    let summary = record.summary(&id, &directory.env.redactor, running);
                     told(&directory, &id, &summary, &record, &values, view, profile)
                 }
             }
@@ -96,7 +95,7 @@ impl Inspect {
 /// The answer to a look at the session of this id and summary.
 fn told(
     directory: &Directory,
-    id: &Arc<str>,
+    id: &str,
     summary: &str,
     record: &Record,
     values: &Values,

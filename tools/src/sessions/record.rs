@@ -1,18 +1,17 @@
 //! The directory's record of a session, without its values.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::SessionReport;
+use ptc_host::engine::{CallRecord, SessionReport};
 use ptc_mcp::json::{Object, object_text};
-use tokio::sync::oneshot;
 
+use super::environment::Environment;
 use super::journal::Journal;
 use ptc_protocol::principal::Owner;
 use ptc_protocol::timestamp::instant;
 
 /// A session without its values.
+#[derive(Clone)]
 pub(super) struct Record {
     pub(super) owner: Owner,
     pub(super) title: Option<Box<str>>,
@@ -26,8 +25,6 @@ pub(super) struct Record {
     pub(super) memory_bytes: u64,
     pub(super) binding_count: usize,
     pub(super) journal: Journal,
-    /// Present while a program runs; dropping it ends that program.
-    pub(super) running: Option<oneshot::Sender<()>>,
 }
 
 /// The size of an empty set of bindings.
@@ -45,51 +42,37 @@ impl Record {
             memory_bytes: EMPTY_BYTES,
             binding_count: 0,
             journal: Journal::default(),
-            running: None,
-        }
-    }
-
-    /// A copy without the running program.
-    pub(super) fn copy(&self) -> Record {
-        Record {
-            owner: self.owner.clone(),
-            title: self.title.clone(),
-            created: self.created,
-            updated: self.updated,
-            expires: self.expires,
-            turn: self.turn,
-            memory_bytes: self.memory_bytes,
-            binding_count: self.binding_count,
-            journal: self.journal.clone(),
-            running: None,
         }
     }
 
     /// Records the outcome of a committed program.
-    pub(super) fn committed(&mut self, report: &SessionReport) {
+    pub(super) fn committed(
+        &mut self,
+        report: &SessionReport,
+        prints: &[String],
+        calls: &[CallRecord],
+        env: &Environment,
+    ) {
         self.turn += 1;
         self.memory_bytes = report.memory_bytes;
         self.binding_count = report.stored.len();
+        self.updated = env.now();
+        self.journal.note(prints, calls, &env.settings, &env.redactor_of(&self.owner));
     }
 
-    /// The session in the answer to its program.
-    pub(super) fn describe(&self, id: &Arc<str>, redactor: &Redactor) -> Description {
+    /// The session in the answer to its program, which has ended.
+    pub(super) fn describe(&self, id: &str, redactor: &Redactor) -> Description {
         let brief = object_text(|object| {
             object.string("session_id", id);
             object.integer("turn", self.turn);
             object.integer("memory_bytes", self.memory_bytes);
             object.integer("binding_count", self.binding_count as u64);
         });
-        Description { brief, summary: self.summary(id, redactor) }
+        Description { brief, summary: self.summary(id, redactor, false) }
     }
 
-    /// A summary without the values.
-    pub(super) fn summary(&self, id: &Arc<str>, redactor: &Redactor) -> String {
-        self.summary_of(id, redactor, self.running.is_some())
-    }
-
-    /// Like [`summary`](Record::summary), with a flag whether a program runs on it.
-    pub(super) fn summary_of(&self, id: &Arc<str>, redactor: &Redactor, running: bool) -> String {
+    /// A summary without the values, and whether a program runs on the session.
+    pub(super) fn summary(&self, id: &str, redactor: &Redactor, running: bool) -> String {
         let redactor = redactor.for_principal(Some(self.owner.principal.name()));
         object_text(|object| {
             object.string("session_id", id);

@@ -58,21 +58,17 @@ impl Refusal {
             Refusal::NoMemory => ("memory_limit", "the server's memory budget is exhausted"),
             Refusal::NoTime => ("timeout", "reading the session took too long; nothing was changed"),
         };
+        let is_there = !matches!(self, Refusal::NotFound | Refusal::Closed);
         let structured = object_text(|object| {
             object.string("status", "error");
             object.string("reason", reason);
             object.string("message", message);
             object.string("feedback", message);
-            if self.names_session() && !id.is_empty() {
+            if is_there && !id.is_empty() {
                 object.string("session_id", id);
             }
         });
         ToolReply::mirrored(true, structured)
-    }
-
-    /// True if the session exists.
-    fn names_session(self) -> bool {
-        !matches!(self, Refusal::NotFound | Refusal::Closed | Refusal::Limit | Refusal::OwnerLimit)
     }
 
     /// The failure for a client of `lisp_session_eval`, which names a session only if that is busy.

@@ -4,7 +4,7 @@ use ptc_host::sync::Mutex;
 use std::sync::Arc;
 
 use ptc_host::engine::{
-    CallRecord, EvalOutcome, EvalRequest, SessionFault, SessionLimits, SessionReport, SessionRules,
+    CallRecord, EvalOutcome, EvalRequest, SavedFailure, SessionLimits, SessionReport, SessionRules,
 };
 use ptc_host::time;
 
@@ -24,16 +24,16 @@ pub(super) enum Reservation {
 impl Reservation {
     /// Runs the program of `request` on the session, unless the session ends in the meantime.
     pub(super) async fn eval(&mut self, mut request: EvalRequest) -> Result<EvalOutcome, Refusal> {
-        let rules = match self {
-            Reservation::Process(session) => Rules {
-                env: session.env().clone(),
-                record: RecordPlace::Process(session.directory.clone(), session.id.clone()),
-            },
+        let (id, rules) = match self {
+            Reservation::Process(session) => {
+                let (directory, id) = (session.directory.clone(), session.id.clone());
+                (id.clone(), Rules::Process { directory, id })
+            }
             Reservation::Store(taken) => {
-                Rules { env: taken.env().clone(), record: RecordPlace::Store(taken.record.clone()) }
+                (taken.id.clone(), Rules::Store { env: taken.env().clone(), record: taken.record.clone() })
             }
         };
-        request.session = Some(self.id().clone());
+        request.session = Some(id);
         request.session_rules = Some(Arc::new(rules));
         loop {
             let mut again = None;
@@ -45,20 +45,14 @@ impl Reservation {
             let (Reservation::Store(taken), Some(fault)) = (&mut *self, outcome.session_fault) else {
                 return Ok(outcome);
             };
-            match again.filter(|_| fault == SessionFault::Missing) {
-                // The values in this process were evicted for other sessions.
-                Some(again) => {
-                    taken.fetch().await?;
-                    request = again;
-                }
-                None => return Err(taken.refusal(fault)),
-            }
+            taken.recover(SavedFailure::Fault(fault)).await?;
+            request = again.ok_or(Refusal::Unavailable)?;
         }
     }
 
     async fn attempt(&mut self, request: EvalRequest) -> Result<EvalOutcome, Refusal> {
         let (env, left) = match self {
-            Reservation::Process(session) => (session.env(), session.left),
+            Reservation::Process(session) => (session.directory.env(), session.left),
             Reservation::Store(taken) => (taken.env(), taken.left),
         };
         let eval = env.engine.eval(request);
@@ -68,16 +62,12 @@ impl Reservation {
             () = self.killed() => Err(Refusal::Closed),
             outcome = eval => Ok(outcome),
             () = ttl => {
-                self.expire();
+                match self {
+                    Reservation::Process(session) => session.expire(),
+                    Reservation::Store(taken) => taken.expire(),
+                }
                 Err(Refusal::Closed)
             }
-        }
-    }
-
-    fn id(&self) -> &Arc<str> {
-        match self {
-            Reservation::Process(session) => &session.id,
-            Reservation::Store(taken) => &taken.id,
         }
     }
 
@@ -86,13 +76,6 @@ impl Reservation {
         match self {
             Reservation::Process(session) => session.killed().await,
             Reservation::Store(taken) => taken.killed().await,
-        }
-    }
-
-    fn expire(&self) {
-        match self {
-            Reservation::Process(session) => session.expire(),
-            Reservation::Store(taken) => taken.expire(),
         }
     }
 
@@ -114,35 +97,38 @@ impl Reservation {
     }
 }
 
-/// The rules by which the engine decides whether to store the program's result.
-struct Rules {
-    env: Arc<Environment>,
-    record: RecordPlace,
+/// The rules by which the engine decides whether to store the program's result, and the record of the session.
+enum Rules {
+    Process {
+        directory: Arc<Resident>,
+        id: Arc<str>,
+    },
+    /// The record is stored with the values.
+    Store {
+        env: Arc<Environment>,
+        record: Arc<Mutex<Record>>,
+    },
 }
 
-/// Where the record of the session is while the program runs.
-enum RecordPlace {
-    Process(Arc<Resident>, Arc<str>),
-    /// It is stored with the values.
-    Store(Arc<Mutex<Record>>),
+impl Rules {
+    fn env(&self) -> &Environment {
+        match self {
+            Rules::Process { directory, .. } => directory.env(),
+            Rules::Store { env, .. } => env,
+        }
+    }
 }
 
 impl SessionRules for Rules {
     fn limits(&self) -> SessionLimits {
-        self.env.session_limits()
+        self.env().session_limits()
     }
 
     fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool {
-        let env = &self.env;
-        let note = |record: &mut Record| {
-            record.committed(report);
-            record.updated = env.now();
-            let redactor = env.redactor_of(&record.owner);
-            record.journal.note(prints, calls, &env.settings, &redactor);
-        };
-        match &self.record {
-            RecordPlace::Process(directory, id) => directory.with_open(id, note).is_some(),
-            RecordPlace::Store(record) => {
+        let note = |record: &mut Record| record.committed(report, prints, calls, self.env());
+        match self {
+            Rules::Process { directory, id } => directory.with_open(id, note).is_some(),
+            Rules::Store { record, .. } => {
                 note(&mut record.lock());
                 true
             }
@@ -150,13 +136,13 @@ impl SessionRules for Rules {
     }
 
     fn saves(&self) -> Option<u64> {
-        matches!(self.record, RecordPlace::Store(_)).then_some(self.env.settings.source_bytes)
+        matches!(self, Rules::Store { .. }).then_some(self.env().settings.source_bytes)
     }
 
     fn about(&self) -> Vec<u8> {
-        match &self.record {
-            RecordPlace::Process(..) => Vec::new(),
-            RecordPlace::Store(record) => bytes_of(&record.lock()),
+        match self {
+            Rules::Process { .. } => Vec::new(),
+            Rules::Store { record, .. } => bytes_of(&record.lock()),
         }
     }
 }

@@ -31,9 +31,16 @@ pub(super) struct Resident {
     inner: Mutex<Inner>,
 }
 
+/// An open session.
+pub(super) struct ResidentSession {
+    record: Record,
+    /// Present while a program runs; dropping it ends that program.
+    running: Option<oneshot::Sender<()>>,
+}
+
 #[derive(Default)]
 struct Inner {
-    open: HashMap<Arc<str>, Record>,
+    open: HashMap<Arc<str>, ResidentSession>,
     by_owner: HashMap<Owner, HashSet<Arc<str>>>,
     closed: VecDeque<(Arc<str>, Owner)>,
 }
@@ -53,8 +60,8 @@ impl Inner {
     /// principal with the most sessions, if that has two more. A session on which a program runs is never evicted.
     fn dispensable(&self, own: usize, now: Timestamp) -> Option<Arc<str>> {
         let held = self.held();
-        let at_rest = self.open.iter().filter(|(_, record)| record.running.is_none());
-        let ranked = at_rest.filter_map(|(id, record)| {
+        let at_rest = self.open.iter().filter(|(_, session)| session.running.is_none());
+        let ranked = at_rest.filter_map(|(id, ResidentSession { record, .. })| {
             let theirs = held.get(record.owner.principal.name()).copied().unwrap_or(0);
             let is_idle = now >= later(record.updated, LONG_REST);
             let least = if is_idle { own + 1 } else { own + 2 };
@@ -72,6 +79,10 @@ impl Resident {
         Arc::new(Resident { env, inner: Mutex::default() })
     }
 
+    pub(super) fn env(&self) -> &Arc<Environment> {
+        &self.env
+    }
+
     /// Sweeps expired sessions periodically, for as long as the directory is in use.
     pub(super) fn keep_swept(self: &Arc<Self>) {
         let directory: Weak<Resident> = Arc::downgrade(self);
@@ -87,8 +98,8 @@ impl Resident {
     /// The number of open sessions, how many of them have a running program, and the bytes of their definitions.
     pub(super) fn count(&self) -> (usize, usize, u64) {
         let inner = self.lock();
-        let running = inner.open.values().filter(|record| record.running.is_some()).count();
-        (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum())
+        let running = inner.open.values().filter(|session| session.running.is_some()).count();
+        (inner.open.len(), running, inner.open.values().map(|session| session.record.memory_bytes).sum())
     }
 
     /// Removes all expired sessions.
@@ -98,7 +109,7 @@ impl Resident {
         let over: Vec<_> = inner
             .open
             .iter()
-            .filter_map(|(id, record)| Some((id.clone(), self.is_over(record, now)?)))
+            .filter_map(|(id, session)| Some((id.clone(), self.is_over(session, now)?)))
             .collect();
         for (id, reason) in over {
             self.remove(&mut inner, &id, reason);
@@ -145,7 +156,7 @@ impl Resident {
             }
             Some(refusal) => return Err(refusal),
         }
-        inner.open.insert(id.clone(), record);
+        inner.open.insert(id.clone(), ResidentSession { record, running: None });
         inner.by_owner.entry(owner).or_default().insert(id.clone());
         Ok(())
     }
@@ -157,9 +168,9 @@ impl Resident {
         let ids: Vec<_> = inner.by_owner.get(owner).into_iter().flatten().cloned().collect();
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
-            let Some(record) = inner.open.get(&id) else { continue };
-            match self.is_over(record, now) {
-                None => found.push((record.updated, record.summary(&id, &self.env.redactor))),
+            let Some(session) = inner.open.get(&id) else { continue };
+            match self.is_over(session, now) {
+                None => found.push(self.summary(&id, session)),
                 Some(reason) => self.remove(&mut inner, &id, reason),
             }
         }
@@ -170,15 +181,19 @@ impl Resident {
     pub(super) fn summaries_of(&self, principal: &Principal) -> Vec<(Timestamp, String)> {
         let now = self.env.now();
         let inner = self.lock();
-        let own = inner.open.iter().filter(|(_, record)| {
-            record.owner.principal == *principal && self.is_over(record, now).is_none()
-        });
-        own.map(|(id, record)| (record.updated, record.summary(id, &self.env.redactor))).collect()
+        let own = inner.open.iter().filter(|(_, session)| session.record.owner.principal == *principal);
+        let open = own.filter(|(_, session)| self.is_over(session, now).is_none());
+        open.map(|(id, session)| self.summary(id, session)).collect()
+    }
+
+    fn summary(&self, id: &str, session: &ResidentSession) -> (Timestamp, String) {
+        let ResidentSession { record, running } = session;
+        (record.updated, record.summary(id, &self.env.redactor, running.is_some()))
     }
 
     /// Changes an open session, whoever owns it and however old it is.
     pub(super) fn with_open<R>(&self, id: &str, work: impl FnOnce(&mut Record) -> R) -> Option<R> {
-        self.lock().open.get_mut(id).map(work)
+        self.lock().open.get_mut(id).map(|session| work(&mut session.record))
     }
 
     /// Reads or changes a session.
@@ -186,11 +201,11 @@ impl Resident {
         &self,
         id: &str,
         owner: &Owner,
-        work: impl FnOnce(&Arc<str>, &mut Record) -> R,
+        work: impl FnOnce(&Arc<str>, &mut ResidentSession) -> R,
     ) -> Result<R, Refusal> {
         let mut inner = self.lock();
-        let (id, record) = self.find(&mut inner, id, owner)?;
-        Ok(work(&id, record))
+        let (id, session) = self.find(&mut inner, id, owner)?;
+        Ok(work(&id, session))
     }
 
     /// Like [`with`](Self::with), and counts as a use of the session.
@@ -198,31 +213,27 @@ impl Resident {
         &self,
         id: &str,
         owner: &Owner,
-        work: impl FnOnce(&Arc<str>, &mut Record) -> R,
+        work: impl FnOnce(&Arc<str>, &mut ResidentSession) -> R,
     ) -> Result<R, Refusal> {
         let now = self.env.now();
-        self.with(id, owner, |id, record| {
-            record.updated = now;
-            work(id, record)
+        self.with(id, owner, |id, session| {
+            session.record.updated = now;
+            work(id, session)
         })
     }
 
     /// Reads a session, which counts as a use of it.
     pub(super) async fn look(&self, id: &str, owner: &Owner) -> Result<(Record, Values, bool), Refusal> {
         let id = self.touch(id, owner, |id, _| id.clone())?;
-        debug!(
-            event = "ptc_lisp.session.inspect",
-            session_id = &*id,
-            owner_hash = owner.principal.hash(),
-            mode = MODE
-        );
+        let owner_hash = owner.principal.hash();
+        debug!(event = "ptc_lisp.session.inspect", session_id = &*id, owner_hash, mode = MODE);
         let key = id.clone();
         let values = self.env.engine.with_sessions(&id, move |store| match store.get(&key) {
             None => Values::none(),
             Some(place) => place.borrow().view(Values::of).unwrap_or_else(Values::none),
         });
         let values = values.await.ok_or(Refusal::Closed)?;
-        self.with(&id, owner, |_, record| (record.copy(), values, record.running.is_some()))
+        self.with(&id, owner, |_, session| (session.record.clone(), values, session.running.is_some()))
     }
 
     /// Changes the values of a session together with its record, between two programs.
@@ -232,17 +243,13 @@ impl Resident {
         owner: &Owner,
         change: impl FnOnce(&mut SessionState, &mut Record) -> R + Send + 'static,
     ) -> Result<(R, Record), Refusal> {
-        let found = self.touch(id, owner, |id, record| match record.running {
+        let found = self.touch(id, owner, |id, session| match session.running {
             Some(_) => Err(Refusal::Busy),
             None => Ok(id.clone()),
         });
         let id = found??;
-        debug!(
-            event = "ptc_lisp.session.forget",
-            session_id = &*id,
-            owner_hash = owner.principal.hash(),
-            mode = MODE
-        );
+        let owner_hash = owner.principal.hash();
+        debug!(event = "ptc_lisp.session.forget", session_id = &*id, owner_hash, mode = MODE);
         let (key, within, owner) = (id.clone(), self.clone(), owner.clone());
         let changed = self.env.engine.with_sessions(&id, move |store| {
             let place = store.get(&key);
@@ -253,7 +260,8 @@ impl Resident {
                 None => &mut fresh,
                 Some(place) => place.state_mut().ok_or(Refusal::Busy)?,
             };
-            within.with(&key, &owner, |_, record| (change(state, record), record.copy()))
+            within
+                .with(&key, &owner, |_, session| (change(state, &mut session.record), session.record.clone()))
         });
         changed.await.ok_or(Refusal::Closed)?
     }
@@ -270,12 +278,12 @@ impl Resident {
     pub(super) fn reserve(self: &Arc<Self>, id: &str, owner: &Owner) -> Result<ResidentReservation, Refusal> {
         let now = self.env.now();
         let mut inner = self.lock();
-        let (id, record) = self.find(&mut inner, id, owner)?;
-        if record.running.is_some() {
+        let (id, ResidentSession { record, running }) = self.find(&mut inner, id, owner)?;
+        if running.is_some() {
             return Err(Refusal::Busy);
         }
-        let (running, killed) = oneshot::channel();
-        record.running = Some(running);
+        let (sender, killed) = oneshot::channel();
+        *running = Some(sender);
         debug!(event = "ptc_lisp.session.eval.start", session_id = &*id, mode = MODE, turn = record.turn);
         let left = record.expires.duration_since(now).try_into().unwrap_or(Duration::ZERO);
         Ok(ResidentReservation {
@@ -293,10 +301,10 @@ impl Resident {
         inner: &'i mut Inner,
         id: &str,
         owner: &Owner,
-    ) -> Result<(Arc<str>, &'i mut Record), Refusal> {
+    ) -> Result<(Arc<str>, &'i mut ResidentSession), Refusal> {
         let now = self.env.now();
-        let own = inner.open.get_key_value(id).filter(|(_, record)| record.owner == *owner);
-        let Some((id, over)) = own.map(|(id, record)| (id.clone(), self.is_over(record, now))) else {
+        let own = inner.open.get_key_value(id).filter(|(_, session)| session.record.owner == *owner);
+        let Some((id, over)) = own.map(|(id, session)| (id.clone(), self.is_over(session, now))) else {
             let was_theirs = inner.closed.iter().any(|(closed, of)| &**closed == id && of == owner);
             return Err(if was_theirs { Refusal::Closed } else { Refusal::NotFound });
         };
@@ -304,18 +312,19 @@ impl Resident {
             self.remove(inner, &id, reason);
             return Err(Refusal::Closed);
         }
-        let record = inner.open.get_mut(&id).ok_or(Refusal::NotFound)?;
-        Ok((id, record))
+        let session = inner.open.get_mut(&id).ok_or(Refusal::NotFound)?;
+        Ok((id, session))
     }
 
     /// The reason for which a session has expired: its lifetime is over, or it was idle for too long.
-    fn is_over(&self, record: &Record, now: Timestamp) -> Option<&'static str> {
-        let rested = record.running.is_none() && now >= later(record.updated, self.env.settings.idle);
+    fn is_over(&self, session: &ResidentSession, now: Timestamp) -> Option<&'static str> {
+        let ResidentSession { record, running } = session;
+        let rested = running.is_none() && now >= later(record.updated, self.env.settings.idle);
         if now >= record.expires { Some("ttl_expired") } else { rested.then_some("idle_expired") }
     }
 
     fn remove(&self, inner: &mut Inner, id: &Arc<str>, reason: &'static str) {
-        let Some(record) = inner.open.remove(id) else { return };
+        let Some(ResidentSession { record, .. }) = inner.open.remove(id) else { return };
         if let Some(own) = inner.by_owner.get_mut(&record.owner) {
             own.remove(id);
             if own.is_empty() {
@@ -329,25 +338,8 @@ impl Resident {
         let (turn, principal) = (record.turn, record.owner.principal.clone());
         let owner_hash = principal.hash();
         inner.closed.push_back((id.clone(), record.owner));
-        if reason == "closed" {
-            info!(
-                event = "ptc_lisp.session.close",
-                session_id = &**id,
-                owner_hash,
-                mode = MODE,
-                turn,
-                reason
-            );
-        } else {
-            info!(
-                event = "ptc_lisp.session.evict",
-                session_id = &**id,
-                owner_hash,
-                mode = MODE,
-                turn,
-                reason
-            );
-        }
+        let event = if reason == "closed" { "ptc_lisp.session.close" } else { "ptc_lisp.session.evict" };
+        info!(event, session_id = &**id, owner_hash, mode = MODE, turn, reason);
         self.drop_values(id);
     }
 
@@ -374,10 +366,6 @@ pub(super) struct ResidentReservation {
 }
 
 impl ResidentReservation {
-    pub(super) fn env(&self) -> &Arc<Environment> {
-        &self.directory.env
-    }
-
     /// Completes when the session is closed during the program.
     pub(super) async fn killed(&mut self) {
         // The sender is only ever dropped.
@@ -386,16 +374,15 @@ impl ResidentReservation {
 
     /// Expires the session.
     pub(super) fn expire(&self) {
-        let mut inner = self.directory.lock();
-        self.directory.remove(&mut inner, &self.id, "ttl_expired");
+        self.directory.remove(&mut self.directory.lock(), &self.id, "ttl_expired");
     }
 
     /// Releases the session and describes it.
     pub(super) fn end(mut self) -> Description {
         self.release();
-        let directory = &self.directory;
+        let redactor = &self.directory.env.redactor;
         let described =
-            directory.with(&self.id, &self.owner, |id, record| record.describe(id, &directory.env.redactor));
+            self.directory.with(&self.id, &self.owner, |id, session| session.record.describe(id, redactor));
         described.unwrap_or_else(|_| Description::of_closed(&self.id))
     }
 
@@ -405,8 +392,8 @@ impl ResidentReservation {
         }
         let now = self.directory.env.now();
         match self.directory.lock().open.get_mut(&self.id) {
-            Some(record) => {
-                record.running = None;
+            Some(ResidentSession { record, running }) => {
+                *running = None;
                 record.updated = now;
                 let (id, turn) = (&*self.id, record.turn);
                 debug!(event = "ptc_lisp.session.eval.stop", session_id = id, mode = MODE, turn);

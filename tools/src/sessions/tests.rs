@@ -127,10 +127,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
     let clock: SessionTime = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
     let redactor = Redactor::new();
     redactor.register([&Secret::new(SECRET)]).unwrap();
-    let directory = match store {
-        Some(keeping) => Directory::kept_in(keeping, engine, settings, redactor.clone(), clock),
-        None => Directory::new(engine, settings, redactor.clone(), clock),
-    };
+    let directory = Directory::new(store, engine, settings, redactor.clone(), clock);
     let options = EvalOptions {
         // An endless program must be ended by the test, on a busy machine too.
         limits: Limits { timeout: Duration::from_secs(600), steps: u64::MAX >> 1, ..Limits::plain() },

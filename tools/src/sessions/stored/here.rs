@@ -4,9 +4,11 @@ use ptc_host::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 
-use bytes::Bytes;
+use jiff::Timestamp;
+use ptc_host::credentials::Redactor;
 use tokio::sync::oneshot;
 
+use super::super::record::Record;
 use ptc_protocol::principal::{Owner, Principal};
 
 /// The sessions that were used last: a limited number, besides those on which a program runs.
@@ -24,14 +26,23 @@ struct Inner {
     forgotten: u64,
 }
 
+impl Inner {
+    /// The session, of which this is a use.
+    fn used(&mut self, id: &Arc<str>, owner: &Owner) -> &mut Known {
+        self.uses += 1;
+        let new = || Known { owner: owner.clone(), version: 0, record: None, used: 0, running: None };
+        let known = self.sessions.entry(id.clone()).or_insert_with(new);
+        known.used = self.uses;
+        known
+    }
+}
+
 /// A session whose values this process has.
 struct Known {
     owner: Owner,
     version: u64,
-    /// The encoded record of the session, without its values.
-    about: Bytes,
-    /// Size of its definitions.
-    memory_bytes: u64,
+    /// Its record as this process has last seen it; `None` before it has.
+    record: Option<Record>,
     /// The number of its last use.
     used: u64,
     /// The number of the program that runs on it here, and its handle; dropping the handle ends the program.
@@ -43,11 +54,11 @@ impl Here {
         Here { most, inner: Mutex::default() }
     }
 
-    /// The version of a session of this owner, with its encoded record.
-    pub(super) fn version(&self, id: &str, owner: &Owner) -> Option<(u64, Bytes)> {
+    /// The version of a session of this owner, with its record.
+    pub(super) fn version(&self, id: &str, owner: &Owner) -> Option<(u64, Record)> {
         let inner = self.lock();
         let known = inner.sessions.get(id).filter(|known| known.owner == *owner && known.version > 0)?;
-        Some((known.version, known.about.clone()))
+        Some((known.version, known.record.clone()?))
     }
 
     /// True if this process has used this session.
@@ -57,28 +68,10 @@ impl Here {
 
     /// Sets the version of a session that this process has. Returns the ids whose values are evicted.
     #[must_use]
-    pub(super) fn note(
-        &self,
-        id: &Arc<str>,
-        owner: &Owner,
-        version: u64,
-        about: Bytes,
-        memory_bytes: u64,
-    ) -> Vec<Arc<str>> {
+    pub(super) fn note(&self, id: &Arc<str>, version: u64, record: &Record) -> Vec<Arc<str>> {
         let mut inner = self.lock();
-        inner.uses += 1;
-        let used = inner.uses;
-        match inner.sessions.get_mut(id) {
-            Some(known) => {
-                (known.version, known.about, known.used) = (version, about, used);
-                known.memory_bytes = memory_bytes;
-            }
-            None => {
-                let owner = owner.clone();
-                let known = Known { owner, version, about, memory_bytes, used, running: None };
-                inner.sessions.insert(id.clone(), known);
-            }
-        }
+        let known = inner.used(id, &record.owner);
+        (known.version, known.record) = (version, Some(record.clone()));
         let mut dropped = Vec::new();
         while inner.sessions.len() > self.most {
             let at_rest = inner.sessions.iter().filter(|(known, of)| of.running.is_none() && *known != id);
@@ -94,22 +87,13 @@ impl Here {
     pub(super) fn run(&self, id: &Arc<str>, owner: &Owner) -> (u64, oneshot::Receiver<()>) {
         let (running, killed) = oneshot::channel();
         let mut inner = self.lock();
-        inner.uses += 1;
-        let used = inner.uses;
-        let known = inner.sessions.entry(id.clone()).or_insert_with(|| Known {
-            owner: owner.clone(),
-            version: 0,
-            about: Bytes::new(),
-            memory_bytes: 0,
-            used,
-            running: None,
-        });
-        let before = known.running.replace((used, running));
-        known.used = used;
+        let known = inner.used(id, owner);
+        let number = known.used;
+        let before = known.running.replace((number, running));
         drop(inner);
         // The lease of this one has expired. It is dropped outside the lock, as that wakes its program.
         drop(before);
-        (used, killed)
+        (number, killed)
     }
 
     /// Notes that the program of that number has released the session.
@@ -141,18 +125,23 @@ impl Here {
         self.lock().forgotten
     }
 
-    /// The encoded records of a principal's sessions, with their ids and whether a program runs on them here.
-    pub(super) fn of(&self, principal: &Principal) -> Vec<(Arc<str>, Bytes, bool)> {
+    /// Summaries of a principal's sessions, with the times of their last commits.
+    pub(super) fn summaries(&self, principal: &Principal, redactor: &Redactor) -> Vec<(Timestamp, String)> {
         let inner = self.lock();
         let own = inner.sessions.iter().filter(|(_, known)| known.owner.principal == *principal);
-        own.map(|(id, known)| (id.clone(), known.about.clone(), known.running.is_some())).collect()
+        let summaries = own.filter_map(|(id, known)| {
+            let record = known.record.as_ref()?;
+            Some((record.updated, record.summary(id, redactor, known.running.is_some())))
+        });
+        summaries.collect()
     }
 
     /// The number of sessions, how many of them have a running program, and the size of all definitions.
     pub(super) fn count(&self) -> (usize, usize, u64) {
         let inner = self.lock();
         let running = inner.sessions.values().filter(|known| known.running.is_some()).count();
-        (inner.sessions.len(), running, inner.sessions.values().map(|known| known.memory_bytes).sum())
+        let records = inner.sessions.values().filter_map(|known| known.record.as_ref());
+        (inner.sessions.len(), running, records.map(|record| record.memory_bytes).sum())
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

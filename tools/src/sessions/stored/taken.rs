@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ptc_host::engine::{SavedSession, SessionDraft, SessionFault, saved};
+use ptc_host::engine::{SavedFailure, SavedSession, SessionDraft, SessionFault, saved};
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, Kind, StateError, Versioned, Write};
+use ptc_vm::Reason;
 use tokio::sync::oneshot;
 use tracing::{debug, error, warn};
 
 use super::super::environment::{Environment, MODE};
 use super::super::record::{Description, Record};
 use super::super::refusal::Refusal;
-use super::saved_record::{bytes_of, record_of};
+use super::saved_record::record_of;
 use super::{Stored, owner_in_store};
 use ptc_host::digest::short_hash;
 use ptc_protocol::principal::Owner;
 
 /// A session on which this process has a lease. Dropping it releases the session, and drops its values in this
-/// process unless [`settle`](Taken::settle), [`commit`](Taken::commit) or
-/// [`give_back`](Taken::give_back) came before.
+/// process unless [`settle`](Taken::settle), [`commit`](Taken::commit) or [`give_back`](Taken::give_back) came before.
 pub(in super::super) struct Taken {
     stored: Arc<Stored>,
     pub(in super::super) id: Arc<str>,
@@ -76,6 +76,17 @@ impl Stored {
             SessionFault::OtherBuild => Refusal::OtherBuild,
             SessionFault::Corrupt(part) => self.corrupt(id, owner, part),
             SessionFault::Missing => Refusal::Unavailable,
+        }
+    }
+
+    /// Converts a failure of the engine.
+    pub(super) fn failed(&self, failure: SavedFailure, id: &str, owner: &Owner) -> Refusal {
+        match failure {
+            SavedFailure::Fault(fault) => self.fault(fault, id, owner),
+            SavedFailure::Failed(failure) if failure.reason == Reason::Timeout => Refusal::NoTime,
+            SavedFailure::Failed(_) => Refusal::NoMemory,
+            SavedFailure::Busy => Refusal::Busy,
+            SavedFailure::Gone => Refusal::Closed,
         }
     }
 
@@ -140,11 +151,9 @@ impl Stored {
         if taken.running.is_some() && self.here.forgotten() != forgotten {
             taken.fetch().await?;
         }
-        let about = here.filter(|(known, _)| *known == version && blob.is_none());
-        let record = match (blob, about) {
-            (None, Some((_, about))) => {
-                record_of(&about, owner).ok_or_else(|| self.corrupt(&id, owner, "about"))?
-            }
+        let known = here.filter(|(known, _)| *known == version && blob.is_none());
+        let record = match (blob, known) {
+            (None, Some((_, record))) => record,
             (blob, _) => {
                 taken.blob = blob;
                 if taken.blob.is_none() {
@@ -170,8 +179,21 @@ impl Taken {
         SavedSession { version: self.version, blob: self.blob.clone() }
     }
 
+    /// Reads the bytes of a session whose values were evicted for other sessions. Fails for any other failure.
+    pub(in super::super) async fn recover(&mut self, failure: SavedFailure) -> Result<(), Refusal> {
+        match failure {
+            SavedFailure::Fault(SessionFault::Missing) if self.blob.is_none() => self.fetch().await,
+            failure => Err(self.stored.failed(failure, &self.id, &self.owner)),
+        }
+    }
+
+    /// Drops the values of a session whose time is over.
+    pub(in super::super) fn expire(&self) {
+        self.stored.forget_here(&self.id);
+    }
+
     /// Reads its bytes, because this process does not have its values after all, or to see whether it still exists.
-    pub(in super::super) async fn fetch(&mut self) -> Result<(), Refusal> {
+    async fn fetch(&mut self) -> Result<(), Refusal> {
         let read = self.stored.store().read(&self.key).await;
         let read = read.map_err(|error| self.stored.refused(error, &self.id, &self.owner))?;
         match read {
@@ -182,16 +204,6 @@ impl Taken {
             Some(_) => Err(Refusal::Conflict),
             None => Err(Refusal::Closed),
         }
-    }
-
-    /// The refusal for a fault that the engine has found in the session.
-    pub(in super::super) fn refusal(&self, fault: SessionFault) -> Refusal {
-        self.stored.fault(fault, &self.id, &self.owner)
-    }
-
-    /// Drops the session from the cache: its time is over.
-    pub(in super::super) fn expire(&self) {
-        self.stored.forget_here(&self.id);
     }
 
     /// Completes when the session is closed by this process.
@@ -239,7 +251,7 @@ impl Taken {
         self,
         draft: Option<SessionDraft>,
     ) -> Result<(Description, Option<Refusal>), Refusal> {
-        let record = self.record.lock().copy();
+        let record = self.record.lock().clone();
         let description = record.describe(&self.id, &self.stored.env.redactor);
         let Some(draft) = draft else {
             // This process keeps the values that it has read.
@@ -256,8 +268,7 @@ impl Taken {
 
     /// Notes the version whose values this process has, and drops the values that this evicts.
     fn note(&self, version: u64, record: &Record) {
-        let about = bytes_of(record).into();
-        let dropped = self.stored.here.note(&self.id, &self.owner, version, about, record.memory_bytes);
+        let dropped = self.stored.here.note(&self.id, version, record);
         dropped.iter().for_each(|id| self.stored.env.engine.drop_saved(id));
     }
 

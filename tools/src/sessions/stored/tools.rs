@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ptc_host::engine::{SavedFailure, SavedSession, SessionFault, saved};
+use ptc_host::engine::{SavedSession, SessionState, saved};
 use ptc_host::state::{Commit, End, Kind, Listed, TOMBSTONE_LIFE, Versioned, Write};
-use ptc_vm::Reason;
 use ptc_vm::Value;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::Namespace;
@@ -55,7 +54,7 @@ impl Stored {
         for listed in listed.map_err(|error| self.refused(error, "", owner))? {
             if let Some(record) = self.looked_at(&listed, owner).await? {
                 let running = listed.lease.is_some();
-                found.push((record.updated, record.summary_of(&listed.id, &self.env.redactor, running)));
+                found.push((record.updated, record.summary(&listed.id, &self.env.redactor, running)));
             }
         }
         Ok(found)
@@ -123,13 +122,10 @@ impl Stored {
                     let look = self.env.engine.look_at_saved(&taken.id, principal.clone(), saved, Values::of);
                     match look.await {
                         Ok(values) => break values,
-                        Err(SavedFailure::Fault(SessionFault::Missing)) if taken.blob.is_none() => {
-                            taken.fetch().await?;
-                        }
-                        Err(failure) => return Err(self.failed(failure, &taken.id, owner)),
+                        Err(failure) => taken.recover(failure).await?,
                     }
                 };
-                let record = taken.record.lock().copy();
+                let record = taken.record.lock().clone();
                 taken.give_back().await;
                 Ok((record, values, false))
             }
@@ -154,12 +150,12 @@ impl Stored {
         self: &Arc<Self>,
         id: &str,
         owner: &Owner,
-        change: impl Fn(&mut ptc_host::engine::SessionState, &mut Record) -> R + Clone + Send + 'static,
+        change: impl Fn(&mut SessionState, &mut Record) -> R + Clone + Send + 'static,
     ) -> Result<(R, Record), Refusal> {
         let principal = Some(owner.principal.shared_name());
         let mut taken = self.take(id, owner, CHANGE_LEASE).await?;
         loop {
-            let (change, mut record, env) = (change.clone(), taken.record.lock().copy(), self.env.clone());
+            let (change, mut record, env) = (change.clone(), taken.record.lock().clone(), self.env.clone());
             let changed =
                 self.env.engine.change_saved(&taken.id, principal.clone(), taken.saved(), move |state| {
                     let result = change(state, &mut record);
@@ -172,33 +168,14 @@ impl Stored {
                     taken.commit(draft, &record).await?;
                     return Ok((result, record));
                 }
-                Err(SavedFailure::Fault(SessionFault::Missing)) if taken.blob.is_none() => {
-                    taken.fetch().await?
-                }
-                Err(failure) => return Err(self.failed(failure, &taken.id, owner)),
+                Err(failure) => taken.recover(failure).await?,
             }
-        }
-    }
-
-    fn failed(&self, failure: SavedFailure, id: &str, owner: &Owner) -> Refusal {
-        match failure {
-            SavedFailure::Fault(fault) => self.fault(fault, id, owner),
-            SavedFailure::Failed(failure) if failure.reason == Reason::Timeout => Refusal::NoTime,
-            SavedFailure::Failed(_) => Refusal::NoMemory,
-            SavedFailure::Busy => Refusal::Busy,
-            SavedFailure::Gone => Refusal::Closed,
         }
     }
 
     /// Summaries of a principal's sessions in this process's cache, with the times of their last commits.
     pub(in super::super) fn summaries_here(&self, principal: &Principal) -> Vec<(Timestamp, String)> {
-        let owner = Owner::of(principal.clone());
-        let known = self.here.of(principal).into_iter();
-        let told = known.filter_map(|(id, about, running)| {
-            let record = record_of(&about, &owner)?;
-            Some((record.updated, record.summary_of(&id, &self.env.redactor, running)))
-        });
-        told.collect()
+        self.here.summaries(principal, &self.env.redactor)
     }
 
     /// The number of stored sessions in this process's cache, how many of them have a running program here, and the

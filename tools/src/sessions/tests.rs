@@ -539,6 +539,10 @@ wherever_sessions_are! {
             let others =
                 [(json!([1]), "array"), (json!("x"), "string"), (json!(7), "integer"), (Value::Null, "null")];
             for (arguments, kind) in others {
+                // For a server that is a call without arguments, as some clients send it.
+                if back == Back::Named && arguments.is_null() {
+                    continue;
+                }
                 let (structured, _) = bench.call("me", tool, arguments.clone()).await;
                 let message = format!("arguments must be an object, got {kind}");
                 let told = json!({"status":"error","reason":"session_args_error",

@@ -354,7 +354,7 @@ async fn if_any<F: Future>(future: Option<F>) -> F::Output {
 
 /// Stores a suspended program and releases the lease: the replica that takes the last answer resumes it.
 async fn leave(runs: &Runs, run: &ActiveRun, mut lease: Lease, suspended: Suspended, call: StoredCall) {
-    let record = runs.waiting_record(run.record(), suspended, call);
+    let record = runs.waiting_record(run.record(), suspended, call).await;
     match lease.leave(&record, runs.waiting_life(&record)).await {
         Ok(()) => {
             runs.tells_waiting(&run.key, &record);

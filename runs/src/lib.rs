@@ -22,6 +22,7 @@ mod lease;
 mod look;
 mod pages;
 mod prints;
+mod program;
 mod record;
 mod resume;
 mod shutdown;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ptc_host::codec;
-use ptc_host::engine::{Attachments, EvalId};
+use ptc_host::engine::{Attachments, EvalId, Gate, Resume};
 use ptc_host::pace::apart;
 use ptc_host::questions::PendingQuestion;
 use ptc_mcp::json::Raw;
@@ -15,6 +15,7 @@ use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
 
 use super::prints::PrintLog;
+use super::program::StoredProgram;
 use ptc_protocol::Elicitation;
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::{Owner, Principal};
@@ -22,7 +23,7 @@ use ptc_protocol::timestamp;
 use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply};
 
 /// The version of the format. A build with another version leaves the record alone.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The status of a run (waiting.md 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,21 +139,20 @@ pub(super) struct RunRecord {
     /// promise.
     pub(super) until_ms: i64,
     /// The suspended program.
-    #[serde(skip)]
-    pub(super) snapshot: Bytes,
+    pub(super) program: StoredProgram,
 }
 
 impl RunRecord {
     /// Encodes the record, with the program behind it.
     pub(super) fn to_bytes(&self) -> Bytes {
-        codec::encode(VERSION, self, &self.snapshot).into()
+        codec::encode(VERSION, self, self.program.bytes()).into()
     }
 
     /// Returns the record and its encoding. A large one is encoded on a thread of its own.
     pub(super) async fn written(self) -> (RunRecord, Bytes) {
         let arguments =
             self.call.as_ref().and_then(|call| call.arguments.as_ref()).map_or(0, |text| text.len());
-        let size = self.snapshot.len() + arguments;
+        let size = self.program.bytes().len() + arguments;
         apart(size, move || {
             let bytes = self.to_bytes();
             (self, bytes)
@@ -162,8 +162,9 @@ impl RunRecord {
 
     /// Decodes a record; `None` if its version is another.
     pub(super) fn from_bytes(bytes: &Bytes) -> Option<RunRecord> {
-        let (record, snapshot) = codec::decode::<RunRecord>(VERSION, bytes)?;
-        Some(RunRecord { snapshot: bytes.slice_ref(snapshot), ..record })
+        let (mut record, rest) = codec::decode::<RunRecord>(VERSION, bytes)?;
+        record.program = record.program.with_bytes(bytes.slice_ref(rest));
+        Some(record)
     }
 
     /// The record of a program that runs, whose call arrived then.
@@ -181,7 +182,7 @@ impl RunRecord {
             asked: 0,
             updated_ms: timestamp::shared_now_ms(),
             until_ms: 0,
-            snapshot: Bytes::new(),
+            program: StoredProgram::default(),
         }
     }
 
@@ -199,7 +200,7 @@ impl RunRecord {
             call: None,
             wait: None,
             updated_ms: timestamp::shared_now_ms(),
-            snapshot: Bytes::new(),
+            program: StoredProgram::default(),
             ..self
         }
     }
@@ -227,6 +228,16 @@ impl RunRecord {
     /// The questions, if it waits.
     pub(super) fn questions(&self) -> &[PendingQuestion] {
         self.wait.as_ref().map_or(&[], |wait| &wait.questions)
+    }
+
+    /// Its program with the answers that it has; `None` if the program is damaged. `gate` admits it.
+    pub(super) fn into_resume(
+        self,
+        gate: Option<Arc<dyn Gate>>,
+    ) -> impl Future<Output = Option<Resume>> + Send {
+        let answers = self.questions().iter().filter_map(|asked| Some((asked.id, asked.answer.clone()?)));
+        let (answers, program) = (answers.collect(), self.program);
+        async move { Some(Resume { snapshot: program.unpacked().await?, answers, gate }) }
     }
 
     /// The outcome of a program whose process is lost.
@@ -421,7 +432,7 @@ pub(super) mod tests {
             asked: 0,
             updated_ms: 1,
             until_ms: 7,
-            snapshot: Bytes::from_static(b"program"),
+            program: StoredProgram::pack(&Bytes::from_static(b"program")),
         }
     }
 
@@ -490,12 +501,13 @@ pub(super) mod tests {
     #[test]
     fn records_of_other_versions_and_damaged_ones_are_left_alone() {
         let bytes = record().to_bytes();
-        assert_eq!(RunRecord::from_bytes(&bytes).unwrap().snapshot, "program");
+        assert_eq!(RunRecord::from_bytes(&bytes).unwrap().program.unpack().unwrap(), "program");
         let record_end = bytes.len() - b"program".len();
         for end in 0..record_end {
             assert!(RunRecord::from_bytes(&bytes.slice(..end)).is_none(), "{end}");
         }
-        for damaged in [&b"\x01{}"[..], b"\x02\x02\0\0\0{}", b"\x03\xff\xff\xff\xff\x0f"] {
+        let older = [b"\x03", &bytes[1..]].concat();
+        for damaged in [&older[..], b"\x01{}", b"\x02\x02\0\0\0{}", b"\x04\xff\xff\xff\xff\x0f"] {
             assert!(RunRecord::from_bytes(&Bytes::copy_from_slice(damaged)).is_none(), "{damaged:?}");
         }
     }

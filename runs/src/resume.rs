@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, Resume, ResumeFault, Suspended};
+use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, ResumeFault, Suspended};
 use ptc_host::state::{Commit, End, Key, Kind, Owner as StoreOwner, Room, StateError, Write};
 use tracing::info;
 
 use super::active::ActiveRun;
 use super::driver::{Driver, ProgramEnd, ResidentQuestions, RunHandle};
 use super::lease::{Lease, LeaseGuard};
+use super::program::StoredProgram;
 use super::record::{RunRecord, Status, StoredCall, Wait};
 use super::view::RunView;
 use super::{RunError, Runs, key};
@@ -93,7 +94,7 @@ impl Runs {
         self.knows(principal);
         let key = key(principal, id).map_err(|_| RunError::NotStored)?;
         self.has_room_in_store(principal, key.owner()).await?;
-        let (record, bytes) = self.waiting_record(record, suspended, call).written().await;
+        let (record, bytes) = self.waiting_record(record, suspended, call).await.written().await;
         let write = Write::put(key.clone(), 0, bytes);
         let life = self.waiting_life(&record);
         let write = write.resting(life).ending(End::After(life));
@@ -103,7 +104,7 @@ impl Runs {
     }
 
     /// The record of a run whose program was suspended.
-    pub(super) fn waiting_record(
+    pub(super) async fn waiting_record(
         &self,
         mut record: RunRecord,
         suspended: Suspended,
@@ -120,7 +121,7 @@ impl Runs {
             wait: Some(Wait { questions, expires_at_ms, is_pinned: false, tail_ms }),
             updated_ms: timestamp::shared_now_ms(),
             until_ms,
-            snapshot: suspended.snapshot,
+            program: StoredProgram::packed(suspended.snapshot).await,
             ..record
         }
     }
@@ -148,7 +149,7 @@ impl Runs {
             wait: None,
             call: None,
             updated_ms: timestamp::shared_now_ms(),
-            snapshot: bytes::Bytes::new(),
+            program: StoredProgram::default(),
             ..record.clone()
         };
         let mut request = match &program {
@@ -182,13 +183,15 @@ impl Runs {
         mut request: EvalRequest,
         record: RunRecord,
     ) -> impl Future<Output = ProgramEnd> + Send {
-        let answers = record.questions().iter().filter_map(|asked| Some((asked.id, asked.answer.clone()?)));
-        let resume = Resume { snapshot: record.snapshot.clone(), answers: answers.collect(), gate: None };
-        request.resume = Some(Arc::new(resume));
         request.asker = program.asker;
         async move {
+            let call = record.call.clone();
+            let Some(resume) = record.into_resume(None).await else {
+                return ProgramEnd::Replied(other_build());
+            };
+            request.resume = Some(Arc::new(resume));
             let outcome = self.engine.eval(request).await;
-            match (outcome.suspended, outcome.resume_fault.clone(), record.call) {
+            match (outcome.suspended, outcome.resume_fault.clone(), call) {
                 (Some(suspended), _, Some(call)) => {
                     let call = StoredCall { round: call.round + 1, ..call };
                     ProgramEnd::Suspended(suspended, call)

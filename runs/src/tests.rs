@@ -176,7 +176,7 @@ async fn what_nobody_holds_was_interrupted() {
         asked: 0,
         updated_ms: 1,
         until_ms: 0,
-        snapshot: Default::default(),
+        program: Default::default(),
         status: Status::Running,
         tool: "lisp_eval".to_owned(),
         began_ms: 0,

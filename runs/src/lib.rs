@@ -24,6 +24,7 @@ mod pages;
 mod prints;
 mod program;
 mod record;
+mod request_state;
 mod resume;
 mod shutdown;
 mod sweep;
@@ -55,7 +56,9 @@ use ptc_protocol::timestamp;
 pub use answering::{SentAnswers, take_answers};
 pub use driver::{Driver, ProgramEnd, RunHandle};
 pub use pages::{Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
-pub use record::{Status, StoredCall, StoredReply};
+pub use program::StoredProgram;
+pub use record::{RunRecord, Status, StoredCall, StoredReply};
+pub use request_state::{Jti, RequestState, TravellingRun};
 pub use resume::{ProgramSource, ResumableProgram};
 pub use view::{RunError, RunView};
 

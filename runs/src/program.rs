@@ -13,17 +13,17 @@ const MOST_OF_ONE: usize = 255;
 
 /// The suspended program of a record; empty if the record has none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct StoredProgram {
+pub struct StoredProgram {
     /// Bytes of its snapshot: it is compressed if there are fewer.
     size: usize,
     /// The bytes, which a record has behind it.
     #[serde(skip)]
-    bytes: Bytes,
+    pub bytes: Bytes,
 }
 
 impl StoredProgram {
     /// Compresses a snapshot, if that is worth while.
-    pub(super) fn pack(snapshot: &Bytes) -> StoredProgram {
+    pub fn pack(snapshot: &Bytes) -> StoredProgram {
         let size = snapshot.len();
         let packed =
             (PACKED_ABOVE + 1..=MOST_BYTES).contains(&size).then(|| lz4_flex::block::compress(snapshot));
@@ -32,13 +32,13 @@ impl StoredProgram {
     }
 
     /// Like [`pack`](Self::pack). A large snapshot is compressed on a thread of its own.
-    pub(super) async fn packed(snapshot: Bytes) -> StoredProgram {
+    pub async fn packed(snapshot: Bytes) -> StoredProgram {
         apart(snapshot.len(), move || StoredProgram::pack(&snapshot)).await
     }
 
-    /// The snapshot; `None` if it is damaged.
+    /// The snapshot; `None` if its bytes are missing or damaged.
     #[expect(clippy::disallowed_methods, reason = "entry point: StoredProgram.unpack")]
-    pub(super) fn unpack(&self) -> Option<Bytes> {
+    pub fn unpack(&self) -> Option<Bytes> {
         let (size, bytes) = (self.size, &self.bytes);
         if bytes.len() == size {
             return Some(bytes.clone());
@@ -53,16 +53,6 @@ impl StoredProgram {
     /// Like [`unpack`](Self::unpack). A large snapshot is decompressed on a thread of its own.
     pub(super) async fn unpacked(self) -> Option<Bytes> {
         apart(self.size, move || self.unpack()).await
-    }
-
-    /// Its bytes.
-    pub(super) fn bytes(&self) -> &Bytes {
-        &self.bytes
-    }
-
-    /// The program as it was decoded, with the bytes behind its record.
-    pub(super) fn with_bytes(self, bytes: Bytes) -> StoredProgram {
-        StoredProgram { bytes, ..self }
     }
 }
 

@@ -22,13 +22,14 @@ use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::timestamp;
 use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply};
 
-/// The version of the format. A build with another version leaves the record alone.
-const VERSION: u8 = 4;
+/// The version of the format, stored and in `requestState`. A build with another version leaves the record alone.
+pub(super) const VERSION: u8 = 4;
 
 /// The status of a run (waiting.md 6.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// Its program runs.
+    #[default]
     Running,
     /// Its program waits for people.
     Waiting,
@@ -57,7 +58,7 @@ impl Status {
 }
 
 /// The call that began a run, as far as another process needs it to resume the program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StoredCall {
     /// `params.arguments` as sent.
     pub arguments: Option<String>,
@@ -100,7 +101,7 @@ impl StoredCall {
 }
 
 /// The questions of a run that waits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Wait {
     /// All questions of this wait, including those that are answered by now.
     pub(super) questions: Vec<PendingQuestion>,
@@ -113,8 +114,8 @@ pub(super) struct Wait {
 }
 
 /// The stored state of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct RunRecord {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
     pub(super) status: Status,
     /// Its principal.
     pub(super) principal: Arc<str>,
@@ -139,20 +140,20 @@ pub(super) struct RunRecord {
     /// promise.
     pub(super) until_ms: i64,
     /// The suspended program.
-    pub(super) program: StoredProgram,
+    pub program: StoredProgram,
 }
 
 impl RunRecord {
     /// Encodes the record, with the program behind it.
     pub(super) fn to_bytes(&self) -> Bytes {
-        codec::encode(VERSION, self, self.program.bytes()).into()
+        codec::encode(VERSION, self, &self.program.bytes).into()
     }
 
     /// Returns the record and its encoding. A large one is encoded on a thread of its own.
     pub(super) async fn written(self) -> (RunRecord, Bytes) {
         let arguments =
             self.call.as_ref().and_then(|call| call.arguments.as_ref()).map_or(0, |text| text.len());
-        let size = self.program.bytes().len() + arguments;
+        let size = self.program.bytes.len() + arguments;
         apart(size, move || {
             let bytes = self.to_bytes();
             (self, bytes)
@@ -163,26 +164,19 @@ impl RunRecord {
     /// Decodes a record; `None` if its version is another.
     pub(super) fn from_bytes(bytes: &Bytes) -> Option<RunRecord> {
         let (mut record, rest) = codec::decode::<RunRecord>(VERSION, bytes)?;
-        record.program = record.program.with_bytes(bytes.slice_ref(rest));
+        record.program.bytes = bytes.slice_ref(rest);
         Some(record)
     }
 
     /// The record of a program that runs, whose call arrived then.
     pub(super) fn begun(principal: &Principal, tool: &str, began_ms: i64, prints: PrintLog) -> RunRecord {
         RunRecord {
-            status: Status::Running,
             principal: principal.shared_name(),
             tool: tool.to_owned(),
             began_ms,
-            calls: 0,
             prints,
-            outcome: None,
-            call: None,
-            wait: None,
-            asked: 0,
             updated_ms: timestamp::shared_now_ms(),
-            until_ms: 0,
-            program: StoredProgram::default(),
+            ..RunRecord::default()
         }
     }
 
@@ -225,16 +219,18 @@ impl RunRecord {
         ttl.max(Duration::from_millis(self.wait.as_ref().map_or(0, |wait| wait.tail_ms)))
     }
 
-    /// The questions, if it waits.
-    pub(super) fn questions(&self) -> &[PendingQuestion] {
+    /// The questions with the answers so far, if it waits.
+    pub fn questions(&self) -> &[PendingQuestion] {
         self.wait.as_ref().map_or(&[], |wait| &wait.questions)
     }
 
-    /// Its program with the answers that it has; `None` if the program is damaged. `gate` admits it.
-    pub(super) fn into_resume(
-        self,
-        gate: Option<Arc<dyn Gate>>,
-    ) -> impl Future<Output = Option<Resume>> + Send {
+    /// The same, to be answered.
+    pub fn questions_mut(&mut self) -> &mut [PendingQuestion] {
+        self.wait.as_mut().map_or(&mut [], |wait| &mut wait.questions)
+    }
+
+    /// Its program with the answers that it has; `None` if the program is missing or damaged. `gate` admits it.
+    pub fn into_resume(self, gate: Option<Arc<dyn Gate>>) -> impl Future<Output = Option<Resume>> + Send {
         let answers = self.questions().iter().filter_map(|asked| Some((asked.id, asked.answer.clone()?)));
         let (answers, program) = (answers.collect(), self.program);
         async move { Some(Resume { snapshot: program.unpacked().await?, answers, gate }) }
@@ -420,19 +416,15 @@ pub(super) mod tests {
         let mut prints = PrintLog::default();
         prints.push("page 3");
         RunRecord {
-            status: Status::Running,
             principal: "ada".into(),
             tool: "lisp_eval".to_owned(),
             began_ms: 1,
             calls: 12,
             prints,
-            outcome: None,
-            call: None,
-            wait: None,
-            asked: 0,
             updated_ms: 1,
             until_ms: 7,
             program: StoredProgram::pack(&Bytes::from_static(b"program")),
+            ..RunRecord::default()
         }
     }
 

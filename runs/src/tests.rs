@@ -171,18 +171,10 @@ async fn what_nobody_holds_was_interrupted() {
     let key = key(&somebody(), "run_left").unwrap();
     let record = RunRecord {
         principal: "ada".into(),
-        call: None,
-        wait: None,
-        asked: 0,
         updated_ms: 1,
-        until_ms: 0,
-        program: Default::default(),
-        status: Status::Running,
         tool: "lisp_eval".to_owned(),
-        began_ms: 0,
         calls: 12,
-        prints: prints::PrintLog::default(),
-        outcome: None,
+        ..RunRecord::default()
     };
     let lease = Duration::from_secs(3600);
     let claim = Claim { holder: "dead".into(), lease, rest: None, known: 0, creates: true };

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
 use ptc_host::pace::apart;
 use ptc_host::state::{NotOpened, Seals, Secret, StoreClock};
 
-use super::content::{Carried, Content};
 use super::refusal::StateRefusal;
 
 /// The prefix of a state.
@@ -51,8 +51,8 @@ pub struct StateBinding<'a> {
 /// A state that was opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
-    /// Its content.
-    pub content: Content,
+    /// Its content: bytes of this product, but perhaps of another build.
+    pub content: Bytes,
     /// When it expires, in milliseconds since 1970. A state that is issued again for missing answers keeps this time:
     /// otherwise it could be used after the record that its suspension is over was deleted.
     pub until: u64,
@@ -86,40 +86,34 @@ impl RequestStates {
     ///
     /// # Errors
     /// The reason why there is none.
-    pub fn seal(&self, bound: StateBinding<'_>, content: &Content, until: u64) -> Result<String, NotSealed> {
-        let mut plain = until.to_be_bytes().to_vec();
-        plain.extend_from_slice(&content.write());
+    pub fn seal(&self, bound: StateBinding<'_>, content: &[u8], until: u64) -> Result<String, NotSealed> {
         // Four characters for three bytes.
-        if PREFIX.len() + (plain.len() + Seals::OVERHEAD).div_ceil(3) * 4 > self.rules.max_bytes {
+        if PREFIX.len() + (UNTIL + content.len() + Seals::OVERHEAD).div_ceil(3) * 4 > self.rules.max_bytes {
             return Err(NotSealed::TooLarge);
         }
+        let plain = [&until.to_be_bytes(), content].concat();
         let sealed = self.seals.seal(&plain, &self.associated(bound)).ok_or(NotSealed::NoEntropy)?;
         let mut text = String::from(PREFIX);
         URL_SAFE_NO_PAD.encode_string(sealed, &mut text);
         Ok(text)
     }
 
-    /// Like [`seal`](Self::seal). A large program is compressed and sealed on a thread of its own; the content is
-    /// returned.
+    /// Like [`seal`](Self::seal). A large content is sealed on a thread of its own.
     ///
     /// # Errors
     /// As [`seal`](Self::seal).
     pub async fn seal_large(
         &self,
         bound: StateBinding<'_>,
-        content: Content,
+        content: Bytes,
         until: u64,
-    ) -> (Result<String, NotSealed>, Content) {
-        let bytes = match &content.carried {
-            Carried::Snapshot(snapshot) => snapshot.len(),
-            Carried::Kept(_) | Carried::Blob(_) => 0,
-        };
+    ) -> Result<String, NotSealed> {
         let (states, principal, arguments) = (self.clone(), bound.principal.to_owned(), *bound.arguments);
         let (method, tool) = (bound.method.to_owned(), bound.tool.to_owned());
-        let sealed = apart(bytes, move || {
+        let sealed = apart(content.len(), move || {
             let bound =
                 StateBinding { principal: &principal, method: &method, tool: &tool, arguments: &arguments };
-            (states.seal(bound, &content, until), content)
+            states.seal(bound, &content, until)
         });
         sealed.await
     }
@@ -137,14 +131,13 @@ impl RequestStates {
             NotOpened::OtherSecret => StateRefusal::Key,
             NotOpened::Broken => StateRefusal::Seal,
         })?;
-        // Sealed content is ours, but perhaps of another build.
-        let (until, content) = plain.split_at_checked(UNTIL).ok_or(StateRefusal::Build)?;
-        let until = u64::from_be_bytes(until.try_into().unwrap_or_default());
+        let (until, _) = plain.split_first_chunk().ok_or(StateRefusal::Build)?;
+        let until = u64::from_be_bytes(*until);
         let left = until.saturating_sub(self.clock.now());
         if left == 0 {
             return Err(StateRefusal::Expired);
         }
-        let content = Content::read(content).ok_or(StateRefusal::Build)?;
+        let content = Bytes::from(plain).slice(UNTIL..);
         Ok(Opened { content, until, left: Duration::from_millis(left) })
     }
 

@@ -59,7 +59,7 @@ pub struct ClientReach {
 /// A call that resumes a program which its client holds as a state.
 #[derive(Debug, Clone)]
 pub struct Retry {
-    /// The content of the state.
+    /// The state.
     pub state: Opened,
     /// The digest of the state and `inputResponses`, byte by byte.
     pub digest: [u8; 32],

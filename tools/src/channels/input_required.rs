@@ -21,9 +21,11 @@ use tracing::{debug, info, warn};
 use super::{CallAsker, Shaped};
 use crate::evaluator::Evaluator;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::request_state::{Carried, Content, Jti, NotSealed, Opened, StateBinding, StateRefusal};
+use ptc_protocol::request_state::{NotSealed, Opened, StateBinding, StateRefusal};
 use ptc_protocol::tool::{Instead, PageVisits, Retry, ToolReply};
-use ptc_runs::{ProgramEnd, SentAnswers, StoredReply, by_page, take_answers};
+use ptc_runs::{
+    Jti, ProgramEnd, SentAnswers, StoredProgram, StoredReply, TravellingRun, by_page, take_answers,
+};
 
 /// Largest outcome that is stored, in bytes.
 const MOST_OUTCOME_BYTES: usize = 256 << 10;
@@ -45,9 +47,9 @@ impl CallAsker {
         suspended: Suspended,
         shaped: Shaped,
     ) -> ToolReply {
-        let carried = Carried::Snapshot(suspended.snapshot.clone());
-        if let Some(content) = Content::new(round, &suspended.questions, carried)
-            && let Some(reply) = self.required(content, self.asks.context.states.until()).await
+        let program = StoredProgram::packed(suspended.snapshot.clone()).await;
+        if let Some(run) = TravellingRun::new(round, &suspended.questions, program)
+            && let Some(reply) = self.required(run, self.asks.context.states.until()).await
         {
             info!(event = "program_waits", tool = self.tool, round, questions = suspended.questions.len());
             return ToolReply { eval_id: Some(request.id), ..reply };
@@ -64,11 +66,29 @@ impl CallAsker {
 
     /// The reply that asks for the missing answers. A program that is too large to be sent is stored, and its handle
     /// is sent.
-    pub(super) async fn required(&self, content: Content, until: u64) -> Option<ToolReply> {
+    async fn required(&self, run: TravellingRun, until: u64) -> Option<ToolReply> {
         let asked = self.context.asked.modes;
-        let open = content.questions.iter().filter(|open| open.is_open());
+        let open = run.record.questions().iter().filter(|open| open.is_open());
         let requests =
             asked.requests(self.context.revision, open.map(|open| (open, open.question.mode.clone())));
+        let (mut run, content) = run.written().await;
+        let state = match self.sealed(content, until).await {
+            Ok(state) => state,
+            Err(NotSealed::NoEntropy) => return None,
+            Err(NotSealed::TooLarge) => {
+                if run.blob.is_some() {
+                    return None;
+                }
+                let program = std::mem::take(&mut run.record.program.bytes);
+                run.blob = Some(self.put_blob(program, until).await?);
+                self.sealed(run.to_bytes(), until).await.ok()?
+            }
+        };
+        Some(ToolReply::input_required(requests, state))
+    }
+
+    /// Seals the content of a state for this call.
+    pub(super) async fn sealed(&self, content: Bytes, until: u64) -> Result<String, NotSealed> {
         let digest = self.digest().await;
         let bound = StateBinding {
             principal: self.principal.name(),
@@ -76,26 +96,17 @@ impl CallAsker {
             tool: self.tool,
             arguments: &digest,
         };
-        let state = match self.asks.context.states.seal_large(bound, content, until).await {
-            (Ok(state), _) => state,
-            (Err(NotSealed::NoEntropy), _) => return None,
-            (Err(NotSealed::TooLarge), content) => {
-                let Carried::Snapshot(snapshot) = content.carried else { return None };
-                let carried = Carried::Blob(self.put_blob(snapshot, until).await?);
-                self.asks.context.states.seal(bound, &Content { carried, ..content }, until).ok()?
-            }
-        };
-        Some(ToolReply::input_required(requests, state))
+        self.asks.context.states.seal_large(bound, content, until).await
     }
 
-    /// Stores a program for as long as its state is valid. Returns its id.
-    async fn put_blob(&self, snapshot: Bytes, until: u64) -> Option<String> {
+    /// Stores the bytes of a program for as long as its state is valid. Returns their id.
+    async fn put_blob(&self, program: Bytes, until: u64) -> Option<String> {
         let mut random = [0; 18];
         getrandom::fill(&mut random).ok()?;
         let id = format!("b_{}", URL_SAFE_NO_PAD.encode(random));
         let key = Key::new(&self.owner(), Kind::Blob, id.as_str()).ok()?;
         let end = End::After(self.left(until));
-        match self.asks.context.store.commit(Commit::one(Write::put(key, 0, snapshot).ending(end))).await {
+        match self.asks.context.store.commit(Commit::one(Write::put(key, 0, program).ending(end))).await {
             Ok(()) => Some(id),
             Err(error) => {
                 warn!(event = "request_state_not_kept", reason = %error);
@@ -104,47 +115,46 @@ impl CallAsker {
         }
     }
 
-    /// Resumes the program of a state, or asks for the missing answers.
+    /// Resumes the program of a state, which is `run`, or asks for the missing answers.
     pub(super) async fn go_on(
         &self,
         evaluator: Arc<dyn Evaluator>,
         mut request: EvalRequest,
         retry: &Retry,
+        mut run: TravellingRun,
         shaped: Shaped,
     ) -> ProgramEnd {
-        let Opened { content, until, left } = &retry.state;
-        let mut questions = content.questions.clone();
+        let Opened { until, left, .. } = retry.state;
         let visited = retry.visited.clone().unwrap_or_default();
         let responses = retry.responses.as_deref();
-        take_responses(&mut questions, responses, &visited, &self.principal, self.asks.context.clock.now());
+        let now = self.asks.context.clock.now();
+        take_responses(run.record.questions_mut(), responses, &visited, &self.principal, now);
         // A client that no longer shows any questions cannot be asked again.
-        if questions.iter().any(PendingQuestion::is_open) && self.context.asked.modes.is_any() {
-            let content = Content { questions, ..content.clone() };
-            return ProgramEnd::Replied(match self.required(content, *until).await {
+        if run.record.questions().iter().any(PendingQuestion::is_open) && self.context.asked.modes.is_any() {
+            return ProgramEnd::Replied(match self.required(run, until).await {
                 Some(reply) => ToolReply { eval_id: Some(request.id), ..reply },
                 None => unavailable(),
             });
         }
-        let snapshot = match &content.carried {
-            Carried::Snapshot(snapshot) => snapshot.clone(),
-            Carried::Blob(id) => match self.blob(id).await {
-                Ok(Some(snapshot)) => snapshot,
-                // A snapshot that was resumed is deleted.
-                Ok(None) => return ProgramEnd::Replied(self.again(retry).await),
+        let (jti, round, blob) = (run.id, run.round(), run.blob.clone());
+        if let Some(id) = &blob {
+            match self.blob(id).await {
+                Ok(Some(bytes)) => run.record.program.bytes = bytes,
+                // A program that was resumed is deleted.
+                Ok(None) => return ProgramEnd::Replied(self.again(retry, &jti).await),
                 Err(_) => return ProgramEnd::Replied(unavailable()),
-            },
-            // Runs are no longer stored here.
-            Carried::Kept(_) => return ProgramEnd::Replied(refused(self.tool, StateRefusal::Expired)),
+            }
+        }
+        let once = Arc::new(Once::new(self.asks.context.store.clone(), self.owner(), jti, left));
+        let Some(resume) = run.record.into_resume(Some(once.clone())).await else {
+            return ProgramEnd::Replied(refused(self.tool, StateRefusal::Build));
         };
-        let once = Arc::new(Once::new(self.asks.context.store.clone(), self.owner(), content.jti, *left));
-        let answers = questions.into_iter().filter_map(|asked| Some((asked.id, asked.answer?))).collect();
-        let resume = Resume { snapshot, answers, gate: Some(once.clone()) };
         request.resume = Some(Arc::new(resume));
-        request.asker = self.asker(content.round + 1);
+        request.asker = self.asker(round + 1);
         let again = EvalRequest { resume: None, ..request.clone() };
         let outcome = evaluator.eval(request).await;
         match once.passed() {
-            Some(Passed::Spent) => return ProgramEnd::Replied(self.again(retry).await),
+            Some(Passed::Spent) => return ProgramEnd::Replied(self.again(retry, &jti).await),
             Some(Passed::Unavailable) => return ProgramEnd::Replied(unavailable()),
             Some(Passed::First) => {}
             None => match &outcome.resume_fault {
@@ -159,21 +169,21 @@ impl CallAsker {
             },
         }
         let ran = match outcome.suspended {
-            Some(suspended) => self.leave(evaluator, again, content.round + 1, *suspended, shaped).await,
+            Some(suspended) => self.leave(evaluator, again, round + 1, *suspended, shaped).await,
             None => ProgramEnd::Replied(shaped(outcome)),
         };
         if let ProgramEnd::Replied(reply) = &ran {
-            self.keep_outcome(&content.jti, &retry.digest, *left, reply).await;
+            self.keep_outcome(&jti, &retry.digest, left, reply).await;
         }
-        if let Carried::Blob(id) = &content.carried {
+        if let Some(id) = &blob {
             self.forget_blob(id).await;
         }
         ran
     }
 
     /// The reply to a state that was used before.
-    async fn again(&self, retry: &Retry) -> ToolReply {
-        match self.outcome_of_first(&retry.state.content.jti, &retry.digest).await {
+    async fn again(&self, retry: &Retry, jti: &Jti) -> ToolReply {
+        match self.outcome_of_first(jti, &retry.digest).await {
             Ok(Some(reply)) => reply,
             Ok(None) => refused(self.tool, StateRefusal::Spent),
             Err(_) => unavailable(),
@@ -306,7 +316,7 @@ pub(super) fn take_responses(
     }
 }
 
-fn refused(tool: &str, refusal: StateRefusal) -> ToolReply {
+pub(super) fn refused(tool: &str, refusal: StateRefusal) -> ToolReply {
     info!(event = "request_state_refused", tool, reason = refusal.reason());
     ToolReply::refused(refusal.error())
 }

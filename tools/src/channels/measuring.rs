@@ -7,10 +7,9 @@ use ptc_host::state::{Secret, SecretError, StoreClock};
 
 use super::input_required::take_responses;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::request_state::{
-    Carried, Content, RequestStates, StateBinding, StateRules, arguments_digest,
-};
+use ptc_protocol::request_state::{RequestStates, StateBinding, StateRules, arguments_digest};
 use ptc_protocol::tool::PageVisits;
+use ptc_runs::{RequestState, StoredProgram, TravellingRun};
 
 /// The states of a server.
 #[derive(Debug)]
@@ -34,8 +33,8 @@ impl Travel {
 
     /// The state that holds a suspended program; `None` if it would be too long.
     pub fn send_off(&self, arguments: &str, suspended: &Suspended) -> Option<String> {
-        let carried = Carried::Snapshot(suspended.snapshot.clone());
-        let content = Content::new(1, &suspended.questions, carried)?;
+        let program = StoredProgram::pack(&suspended.snapshot);
+        let content = TravellingRun::new(1, &suspended.questions, program)?.to_bytes();
         let digest = arguments_digest(Some(arguments));
         self.states.seal(self.bound(&digest), &content, self.states.until()).ok()
     }
@@ -44,12 +43,17 @@ impl Travel {
     pub fn bring_back(&self, arguments: &str, state: &str, responses: &str) -> Option<Resume> {
         let digest = arguments_digest(Some(arguments));
         let opened = self.states.open(state, self.bound(&digest)).ok()?;
-        let Content { mut questions, carried, .. } = opened.content;
+        let RequestState::Run(mut run) = RequestState::from_bytes(&opened.content)? else { return None };
         let visited = PageVisits::default();
-        take_responses(&mut questions, Some(responses), &visited, &self.principal, self.clock.now());
-        let Carried::Snapshot(snapshot) = carried else { return None };
-        let answers =
-            questions.into_iter().map(|asked| Some((asked.id, asked.answer?))).collect::<Option<_>>()?;
+        take_responses(
+            run.record.questions_mut(),
+            Some(responses),
+            &visited,
+            &self.principal,
+            self.clock.now(),
+        );
+        let answers = run.record.questions().iter().map(|asked| Some((asked.id, asked.answer.clone()?)));
+        let (answers, snapshot) = (answers.collect::<Option<_>>()?, run.record.program.unpack()?);
         Some(Resume { snapshot, answers, gate: None })
     }
 

@@ -32,9 +32,9 @@ use super::evaluator::Evaluator;
 use super::shaping::Shaper;
 use ptc_protocol::Elicitation;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::request_state::{Carried, RequestStates, arguments_digest};
+use ptc_protocol::request_state::{RequestStates, StateRefusal, arguments_digest};
 use ptc_protocol::tool::{CallContext, ToolReply};
-use ptc_runs::{Driver, Pages, ProgramEnd, RunHandle, Runs};
+use ptc_runs::{Driver, Pages, ProgramEnd, RequestState, RunHandle, Runs};
 
 /// Most suspensions of one program that its client is asked about: clients of the modern era give up after ten
 /// rounds.
@@ -219,11 +219,18 @@ impl Asks {
         let call = CallAsker::new(self, tool, arguments, context, long);
         let shaped: Shaped = Box::new(shaped);
         let Some(retry) = asked.retry.clone() else { return call.eval(evaluator, request, shaped) };
-        if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.context.runs) {
-            let (runs, id) = (runs.clone(), id.clone());
-            let answer = async move { call.go_on_kept(&runs, &id, &retry, &shaper).await };
-            return answer.map(ProgramEnd::Replied).boxed();
+        match RequestState::from_bytes(&retry.state.content) {
+            Some(RequestState::Run(run)) => {
+                async move { call.go_on(evaluator, request, &retry, *run, shaped).await }.boxed()
+            }
+            Some(RequestState::Stored { id, round }) => {
+                let answer = async move { call.go_on_stored(&id, round, &retry, &shaper).await };
+                answer.map(ProgramEnd::Replied).boxed()
+            }
+            None => {
+                let refused = input_required::refused(tool, StateRefusal::Build);
+                std::future::ready(ProgramEnd::Replied(refused)).boxed()
+            }
         }
-        async move { call.go_on(evaluator, request, &retry, shaped).await }.boxed()
     }
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
+use ptc_host::questions::{Answer, AskedPage, PendingQuestion, Question, QuestionId};
 use ptc_host::time::timeout;
 
 use super::{Asks, CallAsker};
 use crate::shaping::Shaper;
-use ptc_protocol::request_state::Carried;
 use ptc_protocol::tool::{CallContext, PageVisits, Preparation, Retry};
-use ptc_runs::{accepted, by_page, not_done, pages_of, undone};
+use ptc_runs::{RequestState, accepted, by_page, not_done, pages_of, undone};
 
 /// Prepares a call whose pages have been awaited.
 type Prepare = Box<dyn FnOnce(&CallContext) -> Preparation + Send>;
@@ -30,17 +29,19 @@ impl Asks {
         let retry = context.asked.retry.clone()?;
         let (tool, arguments) = call;
         let call = CallAsker::new(self, tool, arguments, context, None);
-        if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.context.runs) {
-            let (runs, id) = (runs.clone(), id.clone());
-            let answer = async move { call.go_on_kept(&runs, &id, &retry, &shaper).await };
-            return Some(Preparation::Free(answer.boxed()));
-        }
+        let run = match RequestState::from_bytes(&retry.state.content)? {
+            RequestState::Run(run) => run,
+            RequestState::Stored { id, round } => {
+                let answer = async move { call.go_on_stored(&id, round, &retry, &shaper).await };
+                return Some(Preparation::Free(answer.boxed()));
+            }
+        };
         let pages = self.context.pages.as_ref().filter(|_| retry.visited.is_none())?;
-        let asked = pages_of(&retry.state.content.questions);
-        asked.into_iter().find(|(_, asked)| pages.is_awaited(call.principal.name(), asked))?;
+        let asked = pages_of(run.record.questions());
+        asked.iter().find(|(_, asked)| pages.is_awaited(call.principal.name(), asked))?;
         let (prepare, mut context) = (prepare(), context.clone());
         let wait = async move {
-            let visited = Some(call.visited(&retry).await);
+            let visited = Some(call.visited(&retry, asked).await);
             context.asked.retry = Some(Arc::new(Retry { visited, ..Retry::clone(&retry) }));
             prepare(&context)
         };
@@ -54,12 +55,11 @@ impl Asks {
 }
 
 impl CallAsker {
-    /// Waits for the pages that the client's answers mention.
-    async fn visited(&self, retry: &Retry) -> PageVisits {
+    /// Waits for those of the pages of `asked` that the client's answers mention.
+    async fn visited(&self, retry: &Retry, asked: Vec<(QuestionId, AskedPage)>) -> PageVisits {
         let Some(pages) = &self.asks.context.pages else { return PageVisits::default() };
         let accepted = accepted(retry.responses.as_deref().unwrap_or("{}"));
-        let asked = pages_of(&retry.state.content.questions).into_iter();
-        let (waited, others): (Vec<_>, Vec<_>) = asked.partition(|(id, _)| accepted.contains(id));
+        let (waited, others): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(id, _)| accepted.contains(id));
         let asked: Vec<_> = waited.iter().chain(&others).map(|(id, _)| *id).collect();
         let principal = self.principal.shared_name();
         let opened = undone(pages, &principal, waited, self.asks.context.rules.page).await;

@@ -14,13 +14,14 @@ use ptc_mcp::json::object_text;
 use tracing::{debug, info};
 
 use super::elicitation::Replies;
+use super::input_required::refused;
 use super::{Asks, CallAsker, MOST_ROUNDS, Shaped};
 use crate::evaluator::Evaluator;
 use crate::shaping::{Shaper, running, waiting};
 use ptc_protocol::Elicitation;
-use ptc_protocol::request_state::{Carried, Content};
+use ptc_protocol::request_state::StateRefusal;
 use ptc_protocol::tool::{CallContext, Retry, ToolReply};
-use ptc_runs::{ProgramEnd, RunHandle, RunView, Runs, Status, StoredCall};
+use ptc_runs::{ProgramEnd, RequestState, RunHandle, RunView, Status, StoredCall};
 
 impl Asks {
     /// True if any question of this call can be answered while the run is stored.
@@ -133,22 +134,26 @@ impl CallAsker {
         if asked.line.is_some() || !asked.modes.is_any() || round > MOST_ROUNDS {
             return None;
         }
-        let carried = Carried::Kept(run.run_id.to_string());
-        let mut content = Content::new(round, run.open(), carried)?;
-        for open in &mut content.questions {
-            open.question.mode = self.asks.mode_of(asked.modes, self.context.revision, run, open)?;
-        }
-        self.required(content, self.asks.context.states.until()).await
+        let revision = self.context.revision;
+        let shown = run.open().map(|open| Some((open, self.asks.mode_of(asked.modes, revision, run, open)?)));
+        let requests = asked.modes.requests(revision, shown.collect::<Option<Vec<_>>>()?.into_iter());
+        let content = RequestState::of_stored(&run.run_id, round);
+        let state = self.sealed(content, self.asks.context.states.until()).await.ok()?;
+        Some(ToolReply::input_required(requests, state))
     }
 
     /// Continues with a stored run: takes the client's answers, and returns what the run does then.
-    pub(super) async fn go_on_kept(
+    pub(super) async fn go_on_stored(
         &self,
-        runs: &Arc<Runs>,
         id: &str,
+        round: u32,
         retry: &Retry,
         shaper: &Shaper,
     ) -> ToolReply {
+        let Some(runs) = &self.asks.context.runs else {
+            // Runs are no longer stored here.
+            return refused(self.tool, StateRefusal::Expired);
+        };
         let by = AnsweredBy { channel: Channel::Client, name: Some(self.principal.shared_name()) };
         let answers = retry.responses.as_deref().unwrap_or("{}");
         let (began, page) = (time::now(), self.asks.context.rules.page);
@@ -170,7 +175,7 @@ impl CallAsker {
         match seen.map(RunView::into_reply) {
             Ok(Ok(reply)) => reply,
             Ok(Err(run)) if run.status == Status::Running => running(shaper, &run),
-            Ok(Err(run)) => match self.handle(&run, retry.state.content.round + 1).await {
+            Ok(Err(run)) => match self.handle(&run, round + 1).await {
                 Some(reply) => reply,
                 None => self.asks.told(&run, shaper, &[]),
             },

@@ -23,7 +23,7 @@ use crate::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::shaping::Shaper;
 use ptc_protocol::concurrency_limiter::CallLimits;
 use ptc_protocol::principal::Owner;
-use ptc_protocol::request_state::StateRules;
+use ptc_protocol::request_state::{StateBinding, StateRules};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::Registry;
 use ptc_protocol::{AskingSettings, CallResponse, Connection, HandlerOutcome, MessageContext, Service};
@@ -303,6 +303,17 @@ async fn states_are_refused_to_others_and_in_other_forms() {
         let answer = server.call("alice", &again(&first, &asked, bad)).await;
         assert_eq!(reason(&answer), "responses");
         assert_eq!(answer["error"]["message"], format!("Invalid params: {message}"));
+    }
+    let digest = arguments_digest(Some(&first["arguments"].to_string()));
+    let (alice, states) = (Principal::named("alice"), &server.service.asking.as_ref().unwrap().states);
+    let bound =
+        StateBinding { principal: alice.name(), method: "tools/call", tool: "lisp_eval", arguments: &digest };
+    for content in [&b""[..], b"\x02", b"\x02 as an older build has sealed it", b"\x04\0 no record"] {
+        changed["requestState"] = json!(states.seal(bound, content, states.until()).unwrap());
+        let answer = server.call("alice", &changed).await;
+        assert_eq!(reason(&answer), "build");
+        let message = "Invalid params: this program was started by another build of ptc; run it again";
+        assert_eq!(answer["error"]["message"], message);
     }
     let elsewhere = Server::new(&store(), rules(), "https://other.example/mcp");
     assert_eq!(reason(&elsewhere.call("alice", &retry).await), "seal");

@@ -7,7 +7,7 @@ use ptc_host::text::clip;
 const MAX_SHOWN_KEY: usize = 60;
 /// Most unknown arguments that are compared with the known ones: an honest client has few of them, and a body can
 /// hold a hundred thousand.
-const MOST_COMPARED: usize = 32;
+pub(crate) const MOST_COMPARED: usize = 32;
 
 /// Ignores and logs arguments that clients add; one that is similar to a known one is reported as a typing error. Of
 /// very many, the rest is ignored without a check.

@@ -1,12 +1,13 @@
 //! The arguments of an evaluation, checked in a fixed order with fixed messages.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptc_host::output_schema::OutputSchema;
 
 use ptc_mcp::json::{Kind, Raw, repeated_key, write_string};
 
-use super::super::unknown_arguments::heed_unknown;
+use super::super::unknown_arguments::{MOST_COMPARED, heed_unknown};
 
 /// Deepest nesting of `context`.
 const MAX_CONTEXT_DEPTH: usize = 128;
@@ -91,7 +92,7 @@ impl Arguments {
             return Err(format!("arguments must be an object, got {}", other.name()));
         }
         let members = ArgumentMembers::of(arguments)?;
-        heed_unknown(arguments.and_then(Raw::members).into_iter().flatten().map(|(key, _)| key), &KNOWN)?;
+        heed_unknown(members.unknown.iter(), &KNOWN)?;
         let program = program(members.given_program(), caps.max_program_bytes)?;
         members.check(program, caps, Wording::Full)
     }
@@ -122,6 +123,8 @@ struct ArgumentMembers<'a> {
     context: Option<Raw<'a>>,
     output_schema: Option<Raw<'a>>,
     signature: Option<Raw<'a>>,
+    /// Names of other members, as many as are looked at.
+    unknown: Vec<Cow<'a, str>>,
 }
 
 impl<'a> ArgumentMembers<'a> {
@@ -134,7 +137,12 @@ impl<'a> ArgumentMembers<'a> {
                 "context" => &mut members.context,
                 "output_schema" => &mut members.output_schema,
                 "signature" => &mut members.signature,
-                _ => continue,
+                _ => {
+                    if members.unknown.len() < MOST_COMPARED {
+                        members.unknown.push(key);
+                    }
+                    continue;
+                }
             };
             if slot.replace(value).is_some() {
                 return Err(format!("argument `{key}` is given twice"));

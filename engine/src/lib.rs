@@ -57,7 +57,7 @@ pub use outcome::{
     SavedSession, SessionDraft, SessionFault, SessionReport, Suspended, ValueSource,
 };
 pub use ptc_base::memory::MemoryBudget;
-pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
+pub use request::{CallsSoFar, EvalId, EvalRequest, PrintSink, Render};
 #[cfg(feature = "saved-sessions")]
 pub use saved_sessions::SavedFailure;
 pub use scheduler::Turn;

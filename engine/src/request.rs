@@ -103,8 +103,8 @@ pub struct EvalRequest {
     /// Answers `(tool/NAME …)`.
     pub tools: Option<Arc<dyn AppTools>>,
     /// Receives each print when the program makes it, besides the log in the outcome. The output of branches of `pmap` and
-    /// `pcalls` arrives when they are joined. If the receiver is gone, the program is not affected.
-    pub print_sink: Option<UnboundedSender<String>>,
+    /// `pcalls` arrives when they are joined.
+    pub print_sink: Option<Arc<dyn PrintSink>>,
     /// Told whenever upstream calls begin or end, while the program runs.
     pub progress: Option<watch::Sender<CallsSoFar>>,
     /// Receives upstreams' messages about its calls while they run.
@@ -120,6 +120,19 @@ pub struct EvalRequest {
     pub run_id: Option<Arc<str>>,
     /// Which eval this is.
     pub id: EvalId,
+}
+
+/// Receives what programs print.
+pub trait PrintSink: Send + Sync {
+    /// Takes one print. The program waits meanwhile.
+    fn print(&self, text: &str);
+}
+
+/// If the receiver is gone, nothing happens.
+impl PrintSink for UnboundedSender<String> {
+    fn print(&self, text: &str) {
+        let _ = self.send(text.to_owned());
+    }
 }
 
 impl EvalRequest {

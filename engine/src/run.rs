@@ -85,7 +85,7 @@ fn show_prints(request: &EvalRequest, machine: &Machine, shown: &mut usize) {
     let Some(sink) = &request.print_sink else { return };
     let printed = machine.printed();
     for print in printed.iter().skip(*shown) {
-        let _ = sink.send(print.as_str().to_owned());
+        sink.print(print.as_str());
     }
     *shown = printed.len().max(*shown);
 }

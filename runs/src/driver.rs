@@ -1,20 +1,25 @@
 //! Drives a program that may outlive its request: within its call until the client's wait is over, then in a task of its own,
 //! under a lease, until it ends or is suspended.
 
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::task::AtomicWaker;
 use ptc_host::digest::short_hash;
-use ptc_host::engine::{EvalRequest, ObservedCalls, Suspended};
+use ptc_host::engine::{EvalRequest, ObservedCalls, PrintSink, Suspended};
 use ptc_host::questions::{Answer, PendingQuestion, QuestionId};
 use ptc_host::state::StateError;
+use ptc_host::sync::Mutex;
 use ptc_host::time::{self, Instant, sleep, sleep_until};
 use ptc_mcp::RpcError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
 use super::active::ActiveRun;
@@ -32,24 +37,36 @@ use ptc_protocol::tool::ToolReply;
 /// How many times, once a second, writing the end of a run is retried while the store is unavailable.
 const TRIES: u32 = 25;
 
-/// The run that a call may become, for the asker of its program.
+/// The run that a call may become, for its program and for the program's asker. Most calls become none, so that all of it is one
+/// allocation.
 #[derive(Clone)]
-pub struct RunHandle {
-    /// The id of that run.
-    pub id: Arc<str>,
-    asked: mpsc::UnboundedSender<ResidentQuestions>,
+pub struct RunHandle(Arc<HandleState>);
+
+struct HandleState {
+    id: Arc<str>,
     /// True once its client has been answered with the id.
-    is_told: Arc<AtomicBool>,
+    is_told: AtomicBool,
+    news: Mutex<News>,
+    /// Wakes the driver.
+    driver: AtomicWaker,
 }
+
+/// What a program has told its driver, until that hears it.
+#[derive(Default)]
+struct News {
+    told: VecDeque<DriverEvent>,
+    /// True once there is no driver any more.
+    is_over: bool,
+}
+
+/// Hears what a program tells its driver. Dropping it gives up what nobody has heard.
+struct NewsReader(RunHandle);
 
 /// Questions of a resident program, and where their answers go.
 pub(super) struct ResidentQuestions {
     pub(super) open: Vec<PendingQuestion>,
     pub(super) answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
 }
-
-/// The questions of a resident program, for its driver.
-type AskedQuestions = mpsc::UnboundedReceiver<ResidentQuestions>;
 
 /// How far a program ran.
 #[derive(Debug)]
@@ -60,6 +77,15 @@ pub enum ProgramEnd {
     Suspended(Box<Suspended>, StoredCall),
 }
 
+/// What became of a program whose client waited for it.
+#[derive(Debug)]
+pub enum Attended {
+    /// It ended in time.
+    Replied(ToolReply),
+    /// A run, which goes on or waits.
+    Run(Box<RunView>),
+}
+
 /// A program that may become a run, apart from its work.
 pub struct Driver {
     pub(super) began: Instant,
@@ -67,9 +93,7 @@ pub struct Driver {
     /// How long its client waits; `None` means until its program ends.
     wait: Option<Duration>,
     pub(super) guard: Arc<LeaseGuard>,
-    prints: mpsc::UnboundedReceiver<String>,
-    asked: AskedQuestions,
-    handle: RunHandle,
+    news: NewsReader,
     /// True if its client gets a task instead of a run id.
     is_task: bool,
 }
@@ -97,54 +121,103 @@ impl ProgramEnd {
 }
 
 impl RunHandle {
-    /// The handle of the run of that id, and the receiver of its program's questions.
-    pub(super) fn new(id: Arc<str>) -> (RunHandle, AskedQuestions) {
-        let (asked, questions) = mpsc::unbounded_channel();
-        (RunHandle { id, asked, is_told: Arc::default() }, questions)
+    /// The handle of the run of that id.
+    pub(super) fn new(id: Arc<str>) -> RunHandle {
+        let (is_told, news, driver) = (AtomicBool::new(false), Mutex::default(), AtomicWaker::new());
+        RunHandle(Arc::new(HandleState { id, is_told, news, driver }))
+    }
+
+    /// The id of that run.
+    pub fn id(&self) -> &Arc<str> {
+        &self.0.id
     }
 
     /// Passes the questions of a resident program to its driver, and waits for the answers.
     pub async fn hold(self, open: Vec<PendingQuestion>) -> Vec<(QuestionId, Answer)> {
         let (answered, answers) = oneshot::channel();
-        if self.asked.send(ResidentQuestions { open, answered }).is_err() {
-            return Vec::new();
-        }
+        self.0.tell_driver(DriverEvent::Asked(ResidentQuestions { open, answered }));
         answers.await.unwrap_or_default()
     }
 
     /// True if its client has been answered with the id.
     pub fn is_told(&self) -> bool {
-        self.is_told.load(Ordering::Acquire)
+        self.0.is_told.load(Ordering::Acquire)
     }
 
     /// Notes that its client has been answered with the id.
     pub(super) fn tell(&self) {
-        self.is_told.store(true, Ordering::Release);
+        self.0.is_told.store(true, Ordering::Release);
+    }
+}
+
+impl HandleState {
+    /// Tells the driver, if there still is one.
+    fn tell_driver(&self, event: DriverEvent) {
+        let mut news = self.news.lock();
+        if !news.is_over {
+            news.told.push_back(event);
+            drop(news);
+            self.driver.wake();
+        }
+    }
+}
+
+impl PrintSink for HandleState {
+    fn print(&self, text: &str) {
+        self.tell_driver(DriverEvent::Printed(text.to_owned()));
+    }
+}
+
+impl NewsReader {
+    /// The next news.
+    async fn next(&self) -> DriverEvent {
+        poll_fn(|context| {
+            self.0.0.driver.register(context.waker());
+            self.take().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    /// The next news, if there are any.
+    fn take(&self) -> Option<DriverEvent> {
+        self.0.0.news.lock().told.pop_front()
+    }
+
+    /// The prints that nobody has heard.
+    fn prints(&self) -> impl Iterator<Item = String> {
+        std::iter::from_fn(|| self.take()).filter_map(|event| match event {
+            DriverEvent::Printed(print) => Some(print),
+            _ => None,
+        })
+    }
+}
+
+impl Drop for NewsReader {
+    fn drop(&mut self) {
+        let mut news = self.0.0.news.lock();
+        news.is_over = true;
+        let unheard = std::mem::take(&mut news.told);
+        drop(news);
+        drop(unheard);
     }
 }
 
 impl Driver {
     /// Drives the program of `request`.
-    pub(super) fn new(
-        handle: RunHandle,
-        asked: AskedQuestions,
-        wait: Option<Duration>,
-        request: &mut EvalRequest,
-    ) -> Driver {
+    pub(super) fn new(handle: RunHandle, wait: Option<Duration>, request: &mut EvalRequest) -> Driver {
         let guard = Arc::new(LeaseGuard::new(request.progress.clone()));
-        let (sink, prints) = mpsc::unbounded_channel();
-        request.print_sink = Some(sink);
-        request.run_id = Some(handle.id.clone());
+        request.print_sink = Some(handle.0.clone());
+        request.run_id = Some(handle.id().clone());
         if let Some(upstreams) = request.upstreams.take() {
             request.upstreams = Some(Arc::new(ObservedCalls::new(upstreams, guard.clone())));
         }
         let (began, began_ms) = (time::now(), timestamp::shared_now_ms());
-        Driver { began, began_ms, wait, guard, prints, asked, handle, is_task: false }
+        Driver { began, began_ms, wait, guard, news: NewsReader(handle), is_task: false }
     }
 
     /// The run that it may become, for the asker of its program.
     pub fn handle(&self) -> &RunHandle {
-        &self.handle
+        &self.news.0
     }
 
     /// Sets whether the client gets a task when the run outlasts the wait.
@@ -159,7 +232,7 @@ impl Driver {
 
     /// Drives the program on, at most until then.
     async fn next(
-        &mut self,
+        &self,
         work: Option<&mut (impl Future<Output = ProgramEnd> + Unpin)>,
         until: Option<Instant>,
     ) -> DriverEvent {
@@ -167,8 +240,7 @@ impl Driver {
             biased;
             end = if_any(work) => DriverEvent::Ended(end),
             () = if_any(until.map(sleep_until)) => DriverEvent::Due,
-            Some(questions) = self.asked.recv() => DriverEvent::Asked(questions),
-            Some(print) = self.prints.recv() => DriverEvent::Printed(print),
+            event = self.news.next() => event,
         }
     }
 
@@ -177,28 +249,27 @@ impl Driver {
     /// # Errors
     /// The run could not be stored; its program had the ordinary time limit.
     pub async fn attend(
-        mut self,
+        self,
         runs: Arc<Runs>,
         principal: Principal,
         tool: &'static str,
         mut work: BoxFuture<'static, ProgramEnd>,
         permit: Permit,
-    ) -> Result<RunView, RunError> {
+    ) -> Result<Attended, RunError> {
         let redactor = runs.redactor.for_principal(Some(principal.name()));
         let mut log = PrintLog::default();
-        let id = self.handle.id.clone();
+        let id = self.handle().id().clone();
         let until = self.wait.map(|wait| self.began + wait);
         let questions = loop {
             match self.next(Some(&mut work), until).await {
-                DriverEvent::Ended(ProgramEnd::Replied(reply)) => return Ok(RunView::replied(id, reply)),
+                DriverEvent::Ended(ProgramEnd::Replied(reply)) => return Ok(Attended::Replied(reply)),
                 DriverEvent::Ended(ProgramEnd::Suspended(suspended, call)) => {
-                    while let Ok(print) = self.prints.try_recv() {
-                        log.push(&redactor.scrub(&print));
-                    }
+                    self.news.prints().for_each(|print| log.push(&redactor.scrub(&print)));
                     drop((work, permit));
                     let begun = RunRecord::begun(&principal, tool, self.began_ms, log);
                     let record = RunRecord { calls: self.guard.calls(), ..begun };
-                    return runs.store_suspended(&principal, &id, record, *suspended, call).await;
+                    let stored = runs.store_suspended(&principal, &id, record, *suspended, call).await;
+                    return stored.map(Box::new).map(Attended::Run);
                 }
                 DriverEvent::Due => break None,
                 DriverEvent::Asked(questions) => break Some(questions),
@@ -211,10 +282,10 @@ impl Driver {
         }
         let why = match runs.store_running(&self, &principal, record, questions).await {
             Ok((run, lease)) => {
-                self.handle.tell();
+                self.handle().tell();
                 let (view, loan) = (run.view(), permit.loan().clone());
                 self.spawn(runs, run, lease, work, Some(permit), loan);
-                return view.ok_or(RunError::NotFound);
+                return view.map(Box::new).map(Attended::Run).ok_or(RunError::NotFound);
             }
             Err(why) => why,
         };
@@ -222,7 +293,7 @@ impl Driver {
         let end = self.began + runs.ordinary.max(self.wait.unwrap_or_default());
         loop {
             match self.next(Some(&mut work), Some(end)).await {
-                DriverEvent::Ended(ProgramEnd::Replied(reply)) => return Ok(RunView::replied(id, reply)),
+                DriverEvent::Ended(ProgramEnd::Replied(reply)) => return Ok(Attended::Replied(reply)),
                 DriverEvent::Ended(ProgramEnd::Suspended(..)) | DriverEvent::Due => return Err(why),
                 DriverEvent::Asked(_) | DriverEvent::Printed(_) => {}
             }
@@ -239,7 +310,7 @@ impl Driver {
         permit: Option<Permit>,
         loan: PermitLoan,
     ) {
-        let name: RunName = (run.key.owner().name().clone(), self.handle.id.clone());
+        let name: RunName = (run.key.owner().name().clone(), self.handle().id().clone());
         runs.active().insert(name, run.clone());
         let (worker, engine) = (runs.worker(), runs.engine.clone());
         engine.spawn_on(worker, move || self.drive(runs, run, lease, work, permit, loan));
@@ -248,7 +319,7 @@ impl Driver {
     /// Drives a run until it ends or is suspended, and forgets it once its end need not be reported any more. The permit is
     /// given back while its program waits.
     async fn drive(
-        mut self,
+        self,
         runs: Arc<Runs>,
         run: Arc<ActiveRun>,
         mut lease: Lease,
@@ -323,9 +394,7 @@ impl Driver {
         };
         // The program and its calls are dropped before the end is reported.
         drop((work, permit));
-        while let Ok(print) = self.prints.try_recv() {
-            run.print(&redactor.scrub(&print));
-        }
+        self.news.prints().for_each(|print| run.print(&redactor.scrub(&print)));
         match end {
             Ok((status, ProgramEnd::Replied(reply))) => settle(&runs, &run, lease, status, reply).await,
             Ok((_, ProgramEnd::Suspended(suspended, call))) => {
@@ -411,8 +480,7 @@ impl Runs {
     /// Has the program of `request` driven, so that the call can become a run. With a time to wait, the program has the time
     /// limit of a run. Returns `None` if the system has no entropy.
     pub fn lengthen(&self, wait: Option<Duration>, request: &mut EvalRequest) -> Option<Driver> {
-        let (handle, asked) = RunHandle::new(super::id::new()?);
-        let driver = Driver::new(handle, asked, wait, request);
+        let driver = Driver::new(RunHandle::new(super::id::new()?), wait, request);
         if wait.is_some() {
             request.limits.timeout = self.settings.timeout;
         }

@@ -54,7 +54,7 @@ use ptc_protocol::settings;
 use ptc_protocol::timestamp;
 
 pub use answering::{SentAnswers, take_answers};
-pub use driver::{Driver, ProgramEnd, RunHandle};
+pub use driver::{Attended, Driver, ProgramEnd, RunHandle};
 pub use pages::{Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
 pub use program::StoredProgram;
 pub use record::{RunRecord, Status, StoredCall, StoredReply};

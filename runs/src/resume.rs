@@ -55,7 +55,7 @@ impl Runs {
         questions: Option<ResidentQuestions>,
     ) -> Result<(Arc<ActiveRun>, Lease), RunError> {
         self.knows(principal);
-        let key = key(principal, &driver.handle().id).map_err(|_| RunError::NotStored)?;
+        let key = key(principal, driver.handle().id()).map_err(|_| RunError::NotStored)?;
         self.has_room_in_store(principal, key.owner()).await?;
         let run = Arc::new(ActiveRun::new(key.clone(), driver.began, driver.guard.clone(), record));
         let waits = questions.is_some();
@@ -138,7 +138,7 @@ impl Runs {
         record: RunRecord,
     ) -> Result<(), StateError> {
         let principal = self.principal(&record.principal);
-        let (handle, asked) = RunHandle::new(key.id().clone());
+        let handle = RunHandle::new(key.id().clone());
         // Its client knows the id.
         handle.tell();
         let source = self.programs.get().zip(record.call.as_ref());
@@ -159,7 +159,7 @@ impl Runs {
         if record.call.as_ref().is_some_and(|call| call.is_long) {
             request.limits.timeout = self.settings.timeout;
         }
-        let driver = Driver::new(handle, asked, None, &mut request);
+        let driver = Driver::new(handle, None, &mut request);
         driver.guard.note(record.calls);
         let lease = self.take_lease(key.clone(), version, &running, &driver.guard).await?;
         self.tells_status(key, &running);

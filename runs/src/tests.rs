@@ -70,14 +70,21 @@ fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFu
     (end, work.boxed())
 }
 
+fn run_of(attended: Attended) -> Box<RunView> {
+    match attended {
+        Attended::Run(run) => run,
+        Attended::Replied(reply) => panic!("it has ended: {reply:?}"),
+    }
+}
+
 /// A run whose client was given its id at once.
 async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, ProgramEnd>) -> Arc<str> {
     let mut request = EvalRequest::new("1");
     let call = runs.lengthen(Some(Duration::ZERO), &mut request).unwrap();
-    request.print_sink.unwrap().send("hello".to_owned()).unwrap();
+    request.print_sink.unwrap().print("hello");
     call.guard.note(3);
     let permit = runs.enter(&somebody()).unwrap();
-    let run = call.attend(runs.clone(), somebody(), "lisp_eval", work, permit).await.unwrap();
+    let run = run_of(call.attend(runs.clone(), somebody(), "lisp_eval", work, permit).await.unwrap());
     assert_eq!((run.status, run.calls), (Status::Running, 3), "{run:?}");
     run.run_id
 }
@@ -124,7 +131,8 @@ async fn an_early_answer_resumes_a_resident_program() {
             let answers = handle.hold(vec![question(1, QuestionKind::Ask, Level::Model)]).await;
             ProgramEnd::Replied(ToolReply::text(false, answers[0].0.to_string()))
         };
-        let run = call.attend(runs.clone(), somebody(), "lisp_eval", work.boxed(), permit).await.unwrap();
+        let attended = call.attend(runs.clone(), somebody(), "lisp_eval", work.boxed(), permit).await;
+        let run = run_of(attended.unwrap());
         assert_eq!(run.status, Status::Waiting, "{run:?}");
         let by = AnsweredBy { channel: Channel::Model, name: None };
         // The driver may not have begun.
@@ -237,7 +245,7 @@ async fn there_are_as_many_as_may_be() {
     assert!(matches!(attend(long).await, Err(RunError::TooMany)));
     let (end, short) = work("in time");
     end.send(()).unwrap();
-    assert!(attend(short).await.unwrap().reply.is_some());
+    assert!(matches!(attend(short).await, Ok(Attended::Replied(_))));
 }
 
 #[tokio::test]

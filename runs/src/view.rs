@@ -157,11 +157,6 @@ impl RunView {
         }
     }
 
-    /// A call that has ended before it became a run.
-    pub(super) fn replied(run_id: Arc<str>, reply: ToolReply) -> RunView {
-        RunView { status: Status::Done, ..RunView::running(run_id) }.replying(Some(reply))
-    }
-
     /// The same with its program, if that is suspended.
     pub(super) fn with_program(self, record: &RunRecord) -> RunView {
         let arguments = record.call.as_ref().and_then(|call| call.arguments.as_deref());

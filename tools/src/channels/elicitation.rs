@@ -35,7 +35,7 @@ impl CallAsker {
         let asker = Arc::new(CallAsker { round, until, ..self.clone() });
         Some(match &self.asks.listener {
             Some(listener) => {
-                let run_id = self.run.as_ref().map(|run| run.id.clone());
+                let run_id = self.run.as_ref().map(|run| run.id().clone());
                 listener(&self.principal, (self.context.eval_id, run_id), asker)
             }
             None => asker,
@@ -161,7 +161,7 @@ impl Asks {
         let mut call = CallAsker::new(self, tool, None, context, long);
         if call.context.asked.line.is_none() {
             // A client that is asked in answers cannot be asked here.
-            call.context.asked.modes = Elicitation::NONE;
+            Arc::make_mut(&mut call.context).asked.modes = Elicitation::NONE;
         }
         call.asker(1)
     }

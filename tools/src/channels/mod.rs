@@ -91,7 +91,7 @@ struct CallAsker {
     tool: &'static str,
     /// `params.arguments` as sent.
     arguments: Option<Arc<str>>,
-    context: CallContext,
+    context: Arc<CallContext>,
     /// The run that it may become.
     run: Option<RunHandle>,
     /// True if that run has the time limit of runs.
@@ -117,7 +117,7 @@ impl CallAsker {
             principal: context.owner.principal.clone(),
             tool,
             arguments: arguments.map(Arc::from),
-            context: context.clone(),
+            context: Arc::new(context.clone()),
             run: long.map(|long| long.handle().clone()),
             is_long: long.is_some_and(Driver::is_long),
             task_modes: Some(context.asked.modes).filter(|_| context.asked.takes_tasks),

@@ -99,7 +99,7 @@ impl CallAsker {
                 self.done(&question).await;
                 let answers = format!(r#"{{"{id}":{{"action":"accept"}}}}"#);
                 let by = by_page(&self.principal);
-                let _ = runs.answer_once_kept(&self.principal, &run.id, &answers, by).await;
+                let _ = runs.answer_once_kept(&self.principal, run.id(), &answers, by).await;
             }))
             .await;
         }

@@ -193,7 +193,7 @@ impl CallAsker {
                 while let Some(reply) = replies.next().await {
                     let Some((id, answer)) = reply else { continue };
                     let by = answer.by.clone();
-                    let taken = runs.answer(&principal, &run.id, &sent(id, &answer), by).await;
+                    let taken = runs.answer(&principal, run.id(), &sent(id, &answer), by).await;
                     debug!(event = "late_reply", is_taken = taken.is_ok());
                 }
             };

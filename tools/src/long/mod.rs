@@ -15,7 +15,7 @@ use super::shaping::{Shaper, running};
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::tool::{CallContext, Preparation, ToolReply};
-use ptc_runs::{Driver, ProgramEnd, RunError, RunView, Runs, Status};
+use ptc_runs::{Attended, Driver, ProgramEnd, RunError, RunView, Runs, Status};
 
 pub use arguments::MAX_WAIT;
 pub(super) use arguments::{run_id, wait_ms};
@@ -85,12 +85,14 @@ pub(super) fn prepared(
     };
     loan.bind(&mut permit);
     let waiting = waiting();
-    let attended = call.attend(runs.clone(), principal.clone(), tool, work, permit);
     let principal = principal.clone();
-    let answer = attended.then(move |attended| async move {
-        let run = match attended.map(RunView::into_reply) {
-            Ok(Ok(reply)) => return reply,
-            Ok(Err(run)) => run,
+    let answer = async move {
+        let run = match call.attend(runs.clone(), principal.clone(), tool, work, permit).await {
+            Ok(Attended::Replied(reply)) => return reply,
+            Ok(Attended::Run(run)) => match run.into_reply() {
+                Ok(reply) => return reply,
+                Err(run) => run,
+            },
             Err(why) => return why.reply(),
         };
         match run.status {
@@ -98,7 +100,7 @@ pub(super) fn prepared(
             _ if takes_tasks => told_as_task(&runs, &principal, &run, &shaper).await,
             _ => running(&shaper, &run),
         }
-    });
+    };
     Preparation::Free(answer.boxed())
 }
 

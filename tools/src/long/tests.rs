@@ -51,7 +51,8 @@ async fn a_program_that_leaves_while_its_client_is_told_of_it_is_a_task() {
     let work = async { suspension() }.boxed();
     let permit = runs.enter(&ada).unwrap();
     // As if it had asked between the end of its client's wait and the answer.
-    let run = call.attend(runs.clone(), ada.clone(), "lisp_eval", work, permit).await.unwrap();
+    let attended = call.attend(runs.clone(), ada.clone(), "lisp_eval", work, permit).await.unwrap();
+    let Attended::Run(run) = attended else { panic!("no run: {attended:?}") };
     assert_eq!(run.status, Status::Waiting);
     let told = told_as_task(&runs, &ada, &run, &Shaper::new(Profile::Slim, 1000)).await;
     let Some(Instead::Task(task)) = told.instead.as_deref() else { panic!("no task: {told:?}") };

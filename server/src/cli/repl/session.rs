@@ -106,7 +106,7 @@ impl Session {
         request.program = Arc::from(program);
         request.id = EvalId::new();
         request.render.json = json;
-        request.print_sink = Some(sink);
+        request.print_sink = Some(Arc::new(sink));
         let outcome = {
             let mut eval = pin!(self.engine.eval(request));
             let mut interrupt = pin!(tokio::signal::ctrl_c());

@@ -1,8 +1,9 @@
 //! Bytes to values.
 
 use super::constants::{ConstantAllocation, Constants};
+use super::graph_ref::{GraphRef, GraphRefKind};
 use super::nodes::{COMBINATORS, NodeKind, reason};
-use super::{BYTES_A_STEP, Bounds, DecodeError, GraphRef, GraphRefKind, WireReader};
+use super::{BYTES_A_STEP, Bounds, DecodeError, WireReader};
 use crate::code::{DefInfo, Module};
 use crate::error::{Error, NilArguments, Position};
 use crate::meter::{self, MemoryCharge};

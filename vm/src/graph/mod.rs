@@ -25,6 +25,7 @@ mod code;
 mod constants;
 mod decoder;
 mod encoder;
+mod graph_ref;
 mod nodes;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ pub use code::write_code;
 pub(crate) use decoder::decode_marked;
 pub use decoder::{Graph, Origins, decode};
 pub use encoder::{EncodedGraph, Encoder};
+pub use graph_ref::GraphRef;
 pub(crate) use nodes::NODE_KINDS;
 pub use wire::{WireReader, WireWriter};
 
@@ -55,48 +57,6 @@ impl Default for Bounds {
     /// One million nodes and 16 MiB (waiting.md 2.6).
     fn default() -> Bounds {
         Bounds { nodes: 1_000_000, bytes: 16 << 20 }
-    }
-}
-
-/// A value of a graph: the number of its node, or the value itself if it is `nil`, a boolean or an integer of at most 62 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GraphRef(u64);
-
-/// The value or node that a [`GraphRef`] stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GraphRefKind {
-    Nil,
-    False,
-    True,
-    Int(i64),
-    Node(u64),
-}
-
-impl GraphRef {
-    const NIL: GraphRef = GraphRef(0);
-    const FALSE: GraphRef = GraphRef(2);
-    const TRUE: GraphRef = GraphRef(4);
-    /// Places that are even and less than this stand for values.
-    const FIRST_NODE: u64 = 6;
-
-    fn node(number: u32) -> GraphRef {
-        GraphRef(GraphRef::FIRST_NODE + 2 * u64::from(number))
-    }
-
-    /// The place of an integer, if that is no node.
-    fn int(n: i64) -> Option<GraphRef> {
-        let zigzag = wire::zigzag(n);
-        (zigzag <= u64::MAX >> 1).then_some(GraphRef(zigzag << 1 | 1))
-    }
-
-    fn told(self) -> GraphRefKind {
-        match self.0 {
-            0 => GraphRefKind::Nil,
-            2 => GraphRefKind::False,
-            4 => GraphRefKind::True,
-            odd if odd & 1 == 1 => GraphRefKind::Int(wire::unzigzag(odd >> 1)),
-            even => GraphRefKind::Node((even - GraphRef::FIRST_NODE) / 2),
-        }
     }
 }
 

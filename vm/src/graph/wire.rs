@@ -1,21 +1,13 @@
 //! Numbers, texts and places as bytes: LEB128, each number in its shortest form.
 
-use super::{DecodeError, GraphRef};
+use super::DecodeError;
+use super::graph_ref::{GraphRef, unzigzag, zigzag};
 use crate::meter;
 
 /// Bytes that are written in one go.
 const PIECE: usize = 64 << 10;
 /// Written bytes that count as one unit of work.
 const BYTES_PER_UNIT: usize = 32;
-
-/// An integer with its sign in the lowest bit, so that small ones are short.
-pub(super) fn zigzag(n: i64) -> u64 {
-    (n << 1 ^ n >> 63) as u64
-}
-
-pub(super) fn unzigzag(n: u64) -> i64 {
-    (n >> 1) as i64 ^ -((n & 1) as i64)
-}
 
 /// Bytes that are being written.
 #[derive(Debug, Default)]

@@ -3,10 +3,11 @@
 //! A pattern is read when its value is made, in time linear in its text. Everything else is built at its first use, after
 //! the program that uses it has paid for it ([`Meter::pay`]).
 
+use super::cursor::PatternError;
 use super::linear::{Linear, Plan, SearchResult, Variant};
 use super::looker::Looker;
 use super::meter::{CompiledForm, Meter, SearchOutcome, SearchStop};
-use super::parser::{PatternError, parse};
+use super::parser::parse;
 use super::price;
 use super::program::{MOST_INSTRUCTIONS, RegexProgram};
 use super::scratch::Scratch;

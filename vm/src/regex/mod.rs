@@ -11,6 +11,7 @@
 mod backtracking;
 mod bounds;
 mod classes;
+mod cursor;
 mod emit;
 mod engine;
 mod limits;

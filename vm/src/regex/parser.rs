@@ -1,18 +1,8 @@
 //! Reads patterns: the Perl-compatible dialect of functions.md 22, with Java's additions to it.
 
 use super::classes;
+use super::cursor::{Cursor, PatternResult};
 use super::syntax::{Assertion, Greed, Pattern, SyntaxNode};
-
-/// Why a pattern cannot be read, and at which character.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PatternError {
-    /// Characters before the place.
-    pub(super) position: usize,
-    /// The fault.
-    pub(super) text: String,
-}
-
-pub(super) type PatternResult<T> = Result<T, PatternError>;
 
 /// The most repetitions that a quantifier may name.
 const MAX_REPEAT: u32 = 65_535;
@@ -21,10 +11,11 @@ const MAX_REPEAT: u32 = 65_535;
 pub(super) fn parse(source: &str) -> PatternResult<Pattern> {
     let text: Vec<char> = source.chars().collect();
     let (total, names) = survey(&text);
-    let mut parser = Parser { text, at: 0, groups: 0, total, names, flags: Flags::default() };
+    let mut parser =
+        Parser { cursor: Cursor { text, at: 0 }, groups: 0, total, names, flags: Flags::default() };
     let node = parser.alternatives()?;
-    if parser.peek() == Some(')') {
-        return Err(parser.error("unmatched parentheses"));
+    if parser.cursor.peek() == Some(')') {
+        return Err(parser.cursor.error("unmatched parentheses"));
     }
     Ok(Pattern { node, groups: parser.groups, names: parser.names })
 }
@@ -47,9 +38,8 @@ struct Flags {
 /// Digits of the least and the greatest number of a counted repetition, and the place after it.
 type Counts<'t> = (&'t [char], Option<&'t [char]>, usize);
 
-pub(super) struct Parser {
-    pub(super) text: Vec<char>,
-    pub(super) at: usize,
+struct Parser {
+    cursor: Cursor,
     groups: usize,
     /// Groups in the whole pattern, for references to later ones.
     total: usize,
@@ -93,35 +83,11 @@ fn survey(text: &[char]) -> (usize, Vec<(String, usize)>) {
 }
 
 impl Parser {
-    pub(super) fn error(&self, text: impl Into<String>) -> PatternError {
-        PatternError { position: self.at, text: text.into() }
-    }
-
-    fn error_at(&self, position: usize, text: impl Into<String>) -> PatternError {
-        PatternError { position, text: text.into() }
-    }
-
-    pub(super) fn peek(&self) -> Option<char> {
-        self.text.get(self.at).copied()
-    }
-
-    pub(super) fn looking_at(&self, wanted: &str) -> bool {
-        wanted.chars().enumerate().all(|(i, c)| self.text.get(self.at + i) == Some(&c))
-    }
-
-    pub(super) fn accept(&mut self, wanted: &str) -> bool {
-        let found = self.looking_at(wanted);
-        if found {
-            self.at += wanted.chars().count();
-        }
-        found
-    }
-
     /// `a|b|c` up to `)` or the end; flags set inside end there.
     fn alternatives(&mut self) -> PatternResult<SyntaxNode> {
         let outer = self.flags;
         let mut branches = vec![self.sequence()?];
-        while self.accept("|") {
+        while self.cursor.accept("|") {
             branches.push(self.sequence()?);
         }
         self.flags = outer;
@@ -132,7 +98,7 @@ impl Parser {
         let mut parts = Vec::new();
         loop {
             self.skip_extended();
-            match self.peek() {
+            match self.cursor.peek() {
                 None | Some('|' | ')') => break,
                 Some(_) => {}
             }
@@ -150,11 +116,11 @@ impl Parser {
     /// White space and comments, where `x` is in force.
     fn skip_extended(&mut self) {
         while self.flags.extended {
-            match self.peek() {
-                Some(c) if c.is_whitespace() => self.at += 1,
+            match self.cursor.peek() {
+                Some(c) if c.is_whitespace() => self.cursor.at += 1,
                 Some('#') => {
-                    while self.peek().is_some_and(|c| c != '\n') {
-                        self.at += 1;
+                    while self.cursor.peek().is_some_and(|c| c != '\n') {
+                        self.cursor.at += 1;
                     }
                 }
                 _ => break,
@@ -173,32 +139,32 @@ impl Parser {
     /// One thing that may be repeated, and whether it really may. `None` for syntax without a node: comments, flags; `\Q…\E`
     /// puts all but its last character into `parts` itself.
     fn atom(&mut self, parts: &mut Vec<SyntaxNode>) -> PatternResult<Option<(SyntaxNode, bool)>> {
-        let Some(c) = self.peek() else { return Ok(None) };
+        let Some(c) = self.cursor.peek() else { return Ok(None) };
         Ok(Some(match c {
             '(' => return self.group(),
             '[' => {
-                let text = classes::parse_class(self)?;
+                let text = classes::parse_class(&mut self.cursor)?;
                 (self.class(text), true)
             }
             '.' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 (SyntaxNode::Any { newline: self.flags.dot_all }, true)
             }
             '^' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 let place = if self.flags.multi_line { Assertion::LineStart } else { Assertion::Start };
                 (SyntaxNode::Assertion(place), false)
             }
             '$' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 let place = if self.flags.multi_line { Assertion::LineEnd } else { Assertion::EndOfText };
                 (SyntaxNode::Assertion(place), false)
             }
-            '*' | '+' | '?' => return Err(self.error("nothing to repeat")),
-            '{' if self.counts().is_some() => return Err(self.error("nothing to repeat")),
+            '*' | '+' | '?' => return Err(self.cursor.error("nothing to repeat")),
+            '{' if self.counts().is_some() => return Err(self.cursor.error("nothing to repeat")),
             '\\' => return self.escape(parts),
             c => {
-                self.at += 1;
+                self.cursor.at += 1;
                 (self.literal(c), true)
             }
         }))
@@ -206,11 +172,11 @@ impl Parser {
 
     /// The counts of a `{2}`, `{2,}`, `{2,5}` that begins here, and where it ends; anything else is literal text.
     fn counts(&self) -> Option<Counts<'_>> {
-        let rest = &self.text[self.at + 1..];
+        let rest = &self.cursor.text[self.cursor.at + 1..];
         let close = rest.iter().position(|c| *c == '}')?;
         let inner = &rest[..close];
         let digits = |part: &[char]| !part.is_empty() && part.iter().all(char::is_ascii_digit);
-        let end = self.at + close + 2;
+        let end = self.cursor.at + close + 2;
         match inner.iter().position(|c| *c == ',') {
             None => digits(inner).then_some((inner, Some(inner), end)),
             Some(comma) => {
@@ -229,7 +195,7 @@ impl Parser {
     /// `node` with the quantifier that follows it, if one does.
     fn quantified(&mut self, node: SyntaxNode, repeatable: bool) -> PatternResult<SyntaxNode> {
         self.skip_extended();
-        let (min, max) = match self.peek() {
+        let (min, max) = match self.cursor.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
             Some('?') => (0, Some(1)),
@@ -240,20 +206,20 @@ impl Parser {
                         text.parse().ok().filter(|n| *n <= MAX_REPEAT)
                     };
                     let too_big = || {
-                        self.error_at(
-                            self.at + 1,
+                        self.cursor.error_at(
+                            self.cursor.at + 1,
                             format!("number too big in {{}} quantifier (at most {MAX_REPEAT})"),
                         )
                     };
                     let min = read(min).ok_or_else(too_big)?;
                     let max = max.map(|max| read(max).ok_or_else(too_big)).transpose()?;
                     if max.is_some_and(|max| max < min) {
-                        return Err(self.error_at(end - 1, "numbers out of order in {} quantifier"));
+                        return Err(self.cursor.error_at(end - 1, "numbers out of order in {} quantifier"));
                     }
                     if !repeatable {
-                        return Err(self.error("nothing to repeat"));
+                        return Err(self.cursor.error("nothing to repeat"));
                     }
-                    self.at = end - 1;
+                    self.cursor.at = end - 1;
                     (min, max)
                 }
                 None => return Ok(node),
@@ -261,12 +227,12 @@ impl Parser {
             _ => return Ok(node),
         };
         if !repeatable {
-            return Err(self.error("nothing to repeat"));
+            return Err(self.cursor.error("nothing to repeat"));
         }
-        self.at += 1;
-        let greed = if self.accept("+") {
+        self.cursor.at += 1;
+        let greed = if self.cursor.accept("+") {
             Greed::Possessive
-        } else if self.accept("?") != self.flags.swap_greed {
+        } else if self.cursor.accept("?") != self.flags.swap_greed {
             Greed::Lazy
         } else {
             Greed::Greedy
@@ -275,56 +241,56 @@ impl Parser {
     }
 
     fn group(&mut self) -> PatternResult<Option<(SyntaxNode, bool)>> {
-        let open = self.at;
-        self.at += 1;
-        if self.looking_at("*") {
-            return Err(self.error("verbs such as (*FAIL) are not supported"));
+        let open = self.cursor.at;
+        self.cursor.at += 1;
+        if self.cursor.looking_at("*") {
+            return Err(self.cursor.error("verbs such as (*FAIL) are not supported"));
         }
-        if !self.accept("?") {
+        if !self.cursor.accept("?") {
             return self.capture(open, None);
         }
-        if self.accept("#") {
-            while !self.accept(")") {
-                if self.peek().is_none() {
-                    return Err(self.error("missing ) after comment"));
+        if self.cursor.accept("#") {
+            while !self.cursor.accept(")") {
+                if self.cursor.peek().is_none() {
+                    return Err(self.cursor.error("missing ) after comment"));
                 }
-                self.at += 1;
+                self.cursor.at += 1;
             }
             return Ok(None);
         }
-        if self.accept("P=") {
+        if self.cursor.accept("P=") {
             let group = self.named_reference(')')?;
             return Ok(Some((self.backreference(group), true)));
         }
-        if self.accept(":") {
+        if self.cursor.accept(":") {
             return self.body(open, |node| node);
         }
-        if self.accept("|") {
-            return Err(self.error_at(open, "branch reset groups (?| are not supported"));
+        if self.cursor.accept("|") {
+            return Err(self.cursor.error_at(open, "branch reset groups (?| are not supported"));
         }
-        if self.accept(">") {
+        if self.cursor.accept(">") {
             return self.body(open, |node| SyntaxNode::Atomic(Box::new(node)));
         }
         for (mark, behind, negative) in
             [("=", false, false), ("!", false, true), ("<=", true, false), ("<!", true, true)]
         {
-            if self.accept(mark) {
+            if self.cursor.accept(mark) {
                 return self.look(open, behind, negative);
             }
         }
         for (mark, end) in [("P<", '>'), ("<", '>'), ("'", '\'')] {
-            if self.accept(mark) {
+            if self.cursor.accept(mark) {
                 let name = self.name(end)?;
                 return self.capture(open, Some(name));
             }
         }
-        if self.peek().is_some_and(|c| c == 'R' || c == '&' || c == '+' || c.is_ascii_digit())
-            || self.looking_at("P>")
+        if self.cursor.peek().is_some_and(|c| c == 'R' || c == '&' || c == '+' || c.is_ascii_digit())
+            || self.cursor.looking_at("P>")
         {
-            return Err(self.error_at(open, "recursion into groups is not supported"));
+            return Err(self.cursor.error_at(open, "recursion into groups is not supported"));
         }
-        if self.looking_at("(") {
-            return Err(self.error_at(open, "conditional groups are not supported"));
+        if self.cursor.looking_at("(") {
+            return Err(self.cursor.error_at(open, "conditional groups are not supported"));
         }
         self.flag_group(open)
     }
@@ -337,7 +303,7 @@ impl Parser {
     ) -> PatternResult<Option<(SyntaxNode, bool)>> {
         let (node, _) = self.close(open)?;
         if behind && node.width().1.is_none_or(|widest| widest > 255) {
-            return Err(self.error("lookbehind assertion is not fixed length"));
+            return Err(self.cursor.error("lookbehind assertion is not fixed length"));
         }
         Ok(Some((SyntaxNode::Look { node: Box::new(node), behind, negative }, true)))
     }
@@ -348,7 +314,7 @@ impl Parser {
         if let Some(name) = name {
             let first = self.names.iter().find(|(known, _)| *known == name);
             if first.is_some_and(|(_, n)| *n != number) {
-                return Err(self.error("two named subpatterns have the same name"));
+                return Err(self.cursor.error("two named subpatterns have the same name"));
             }
         }
         self.body(open, |node| SyntaxNode::Capture(number, Box::new(node)))
@@ -366,8 +332,8 @@ impl Parser {
     /// The inside of a group and its `)`.
     fn close(&mut self, _open: usize) -> PatternResult<(SyntaxNode, bool)> {
         let node = self.alternatives()?;
-        if !self.accept(")") {
-            return Err(self.error("missing )"));
+        if !self.cursor.accept(")") {
+            return Err(self.cursor.error("missing )"));
         }
         Ok((node, true))
     }
@@ -378,7 +344,7 @@ impl Parser {
         let mut on = true;
         loop {
             let flags = &mut self.flags;
-            match self.text.get(self.at) {
+            match self.cursor.text.get(self.cursor.at) {
                 Some('i') => flags.ignore_case = on,
                 Some('m') => flags.multi_line = on,
                 Some('s') => flags.dot_all = on,
@@ -388,36 +354,36 @@ impl Parser {
                 Some('u' | 'd' | 'J') => {}
                 Some('-') if on => on = false,
                 Some(')') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     return Ok(None);
                 }
                 Some(':') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     let node = self.body(open, |node| node);
                     self.flags = outer;
                     return node;
                 }
-                None => return Err(self.error("missing )")),
-                Some(_) => return Err(self.error("unrecognized character after (? or (?-")),
+                None => return Err(self.cursor.error("missing )")),
+                Some(_) => return Err(self.cursor.error("unrecognized character after (? or (?-")),
             }
-            self.at += 1;
+            self.cursor.at += 1;
         }
     }
 
     /// A group's name up to `end`.
     fn name(&mut self, end: char) -> PatternResult<String> {
         let mut name = String::new();
-        while let Some(c) = self.peek().filter(|c| c.is_alphanumeric() || *c == '_') {
+        while let Some(c) = self.cursor.peek().filter(|c| c.is_alphanumeric() || *c == '_') {
             name.push(c);
-            self.at += 1;
+            self.cursor.at += 1;
         }
         if name.is_empty() || name.starts_with(|c: char| c.is_numeric()) {
-            return Err(self.error("subpattern name expected"));
+            return Err(self.cursor.error("subpattern name expected"));
         }
-        if self.peek() != Some(end) {
-            return Err(self.error("syntax error in subpattern name (missing terminator)"));
+        if self.cursor.peek() != Some(end) {
+            return Err(self.cursor.error("syntax error in subpattern name (missing terminator)"));
         }
-        self.at += 1;
+        self.cursor.at += 1;
         Ok(name)
     }
 
@@ -425,7 +391,7 @@ impl Parser {
         let name = self.name(end)?;
         match self.names.iter().find(|(known, _)| *known == name) {
             Some((_, group)) => Ok(*group),
-            None => Err(self.error("reference to non-existent subpattern")),
+            None => Err(self.cursor.error("reference to non-existent subpattern")),
         }
     }
 
@@ -435,25 +401,25 @@ impl Parser {
 
     /// Syntax that begins with a backslash, outside classes.
     fn escape(&mut self, parts: &mut Vec<SyntaxNode>) -> PatternResult<Option<(SyntaxNode, bool)>> {
-        let start = self.at;
-        self.at += 1;
-        let Some(c) = self.peek() else {
-            return Err(self.error("\\ at end of pattern"));
+        let start = self.cursor.at;
+        self.cursor.at += 1;
+        let Some(c) = self.cursor.peek() else {
+            return Err(self.cursor.error("\\ at end of pattern"));
         };
         let place = |place| Ok(Some((SyntaxNode::Assertion(place), false)));
         match c {
             'Q' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 return Ok(self.quoted(parts).map(|node| (node, true)));
             }
             'E' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 return Ok(None);
             }
-            'A' => self.at += 1,
-            'z' | 'Z' | 'b' | 'B' | 'G' => self.at += 1,
+            'A' => self.cursor.at += 1,
+            'z' | 'Z' | 'b' | 'B' | 'G' => self.cursor.at += 1,
             'R' | 'X' | 'K' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 return Ok(Some(match c {
                     'R' => (SyntaxNode::LineBreak, true),
                     'X' => (SyntaxNode::Grapheme, true),
@@ -461,17 +427,17 @@ impl Parser {
                 }));
             }
             'k' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 for (open, end) in [("<", '>'), ("'", '\''), ("{", '}')] {
-                    if self.accept(open) {
+                    if self.cursor.accept(open) {
                         let group = self.named_reference(end)?;
                         return Ok(Some((self.backreference(group), true)));
                     }
                 }
-                return Err(self.error("\\k is not followed by a name such as <name>"));
+                return Err(self.cursor.error("\\k is not followed by a name such as <name>"));
             }
             'g' => {
-                self.at += 1;
+                self.cursor.at += 1;
                 let group = self.group_reference()?;
                 return Ok(Some((self.backreference(group), true)));
             }
@@ -480,15 +446,15 @@ impl Parser {
                     return Ok(Some((self.backreference(group), true)));
                 }
                 // Too large for a group: an octal character code.
-                let c = classes::escaped_char(self, start)?;
+                let c = classes::escaped_char(&mut self.cursor, start)?;
                 return Ok(Some((self.literal(c), true)));
             }
-            'C' => return Err(self.error("\\C is not supported")),
+            'C' => return Err(self.cursor.error("\\C is not supported")),
             _ => {
-                if let Some(text) = classes::class_escape(self)? {
+                if let Some(text) = classes::class_escape(&mut self.cursor)? {
                     return Ok(Some((self.class(format!("[{text}]")), true)));
                 }
-                let c = classes::escaped_char(self, start)?;
+                let c = classes::escaped_char(&mut self.cursor, start)?;
                 return Ok(Some((self.literal(c), true)));
             }
         }
@@ -505,45 +471,47 @@ impl Parser {
     /// The text of `\Q…\E`: all characters but the last go to `parts`.
     fn quoted(&mut self, parts: &mut Vec<SyntaxNode>) -> Option<SyntaxNode> {
         let mut last = None;
-        while self.peek().is_some() && !self.accept("\\E") {
+        while self.cursor.peek().is_some() && !self.cursor.accept("\\E") {
             parts.extend(last.take());
-            last = self.peek().map(|c| self.literal(c));
-            self.at += 1;
+            last = self.cursor.peek().map(|c| self.literal(c));
+            self.cursor.at += 1;
         }
         last
     }
 
     /// `\1` to `\9` always refer to a group, larger numbers only if there are that many groups.
     fn numbered_reference(&mut self) -> PatternResult<Option<usize>> {
-        let digits: String = self.text[self.at..].iter().take_while(|c| c.is_ascii_digit()).take(5).collect();
+        let digits: String =
+            self.cursor.text[self.cursor.at..].iter().take_while(|c| c.is_ascii_digit()).take(5).collect();
         let group: usize = digits.parse().unwrap_or(usize::MAX);
         if group >= 10 && group > self.total {
             return Ok(None);
         }
-        self.at += digits.len();
+        self.cursor.at += digits.len();
         if group > self.total {
-            return Err(self.error("reference to non-existent subpattern"));
+            return Err(self.cursor.error("reference to non-existent subpattern"));
         }
         Ok(Some(group))
     }
 
     /// The reference after `\g`: `1`, `{1}`, `{-1}`, `{name}`.
     fn group_reference(&mut self) -> PatternResult<usize> {
-        let braces = self.accept("{");
-        if braces && self.peek().is_some_and(char::is_alphabetic) {
+        let braces = self.cursor.accept("{");
+        if braces && self.cursor.peek().is_some_and(char::is_alphabetic) {
             return self.named_reference('}');
         }
-        let back = self.accept("-");
-        let digits: String = self.text[self.at..].iter().take_while(|c| c.is_ascii_digit()).take(5).collect();
-        self.at += digits.len();
-        if digits.is_empty() || (braces && !self.accept("}")) {
-            return Err(self.error("a numbered reference must not be zero"));
+        let back = self.cursor.accept("-");
+        let digits: String =
+            self.cursor.text[self.cursor.at..].iter().take_while(|c| c.is_ascii_digit()).take(5).collect();
+        self.cursor.at += digits.len();
+        if digits.is_empty() || (braces && !self.cursor.accept("}")) {
+            return Err(self.cursor.error("a numbered reference must not be zero"));
         }
         let number: usize = digits.parse().unwrap_or(usize::MAX);
         let group = if back { (self.groups + 1).checked_sub(number) } else { Some(number) };
         match group {
             Some(group) if group >= 1 && group <= self.total && number > 0 => Ok(group),
-            _ => Err(self.error("reference to non-existent subpattern")),
+            _ => Err(self.cursor.error("reference to non-existent subpattern")),
         }
     }
 }

@@ -1,46 +1,11 @@
-//! Calls that need no frame, and the meaning of callees other than functions (language.md 4.1).
+//! The meaning of callees other than functions (language.md 4.1).
 
-use super::Ctx;
-use super::builtin::Native;
-use super::frame::Args;
 use crate::error::{Error, Reason, Result};
 use crate::print;
 use crate::value::{Map, Set, Value, Vector};
 
-/// The outcome of a direct call.
-pub enum CallNow {
-    /// The result.
-    Done(Value),
-    /// The callee runs in a frame: the arguments back.
-    NeedsFrame(Args),
-}
-
-/// See [`Ctx::call_now`].
-#[inline]
-pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Result<CallNow> {
-    match callee {
-        Value::Builtin(handle) => {
-            let library = ctx.library();
-            let builtin = library.of(handle);
-            let Native::Plain(run) = builtin.native else { return Ok(CallNow::NeedsFrame(args)) };
-            library.check_arity(builtin, args.len())?;
-            match run(ctx, &mut args) {
-                Ok(value) => Ok(CallNow::Done(value)),
-                Err(_) if library.series_function(builtin, &args).is_some() => Ok(CallNow::NeedsFrame(args)),
-                Err(error) => Err(library.refused(error, &args)),
-            }
-        }
-        Value::Keyword(_) | Value::Symbol(_) => call_key(callee, &args).map(CallNow::Done),
-        Value::Map(map) => call_map(map, &args).map(CallNow::Done),
-        Value::Set(set) => call_set(set, &args).map(CallNow::Done),
-        Value::Vector(vector) => call_vector(vector, &args).map(CallNow::Done),
-        Value::Combinator(combinator) => (ctx.library().parts.call_combinator_now)(ctx, combinator, args),
-        _ => Ok(CallNow::NeedsFrame(args)),
-    }
-}
-
 /// `(:k m)`, `(:k m default)`, and the same with a symbol.
-fn call_key(key: &Value, args: &[Value]) -> Result<Value> {
+pub(super) fn call_key(key: &Value, args: &[Value]) -> Result<Value> {
     let (map, default) = match args {
         [map] => (map, None),
         [map, default] => (map, Some(default)),
@@ -72,7 +37,7 @@ pub(super) fn call_map(map: &Map, args: &[Value]) -> Result<Value> {
 }
 
 /// `(v index)`: raises out of range, as in Clojure.
-fn call_vector(vector: &Vector, args: &[Value]) -> Result<Value> {
+pub(super) fn call_vector(vector: &Vector, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Int(index)] => {
             let found = usize::try_from(*index).ok().and_then(|index| vector.get(index));

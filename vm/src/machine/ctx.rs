@@ -1,16 +1,25 @@
 //! A builtin's view of the machine that runs it.
 
-use super::call::{self, CallNow};
+use super::builtin::Native;
+use super::call;
 use super::env::Env;
 use super::fiber_state::FiberState;
-use super::frame::Args;
 use super::library::Library;
 use super::namespace::Namespace;
 use super::output::Capture;
+use super::stack::Args;
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Blob, Keyword, Map, Str, Value};
 use std::rc::Rc;
+
+/// The outcome of a direct call.
+pub enum CallNow {
+    /// The result.
+    Done(Value),
+    /// The callee runs in a frame: the arguments back.
+    NeedsFrame(Args),
+}
 
 /// The machine as a builtin sees it: its output, its time, the namespace, and direct calls.
 pub struct Ctx<'a> {
@@ -138,7 +147,7 @@ impl Ctx<'_> {
     #[inline]
     pub fn call_now(&mut self, callee: &Value, args: Args) -> Result<CallNow> {
         meter::charge_steps(1)?;
-        call::call_now(self, callee, args)
+        call_now(self, callee, args)
     }
 
     /// The value that a read of `key` finds in `map` (language.md 2.6).
@@ -149,5 +158,29 @@ impl Ctx<'_> {
     /// A fresh keyword.
     pub fn keyword(&self, name: &str) -> Keyword {
         Keyword::new(name)
+    }
+}
+
+/// See [`Ctx::call_now`].
+#[inline]
+pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Result<CallNow> {
+    match callee {
+        Value::Builtin(handle) => {
+            let library = ctx.library();
+            let builtin = library.of(handle);
+            let Native::Plain(run) = builtin.native else { return Ok(CallNow::NeedsFrame(args)) };
+            library.check_arity(builtin, args.len())?;
+            match run(ctx, &mut args) {
+                Ok(value) => Ok(CallNow::Done(value)),
+                Err(_) if library.series_function(builtin, &args).is_some() => Ok(CallNow::NeedsFrame(args)),
+                Err(error) => Err(library.refused(error, &args)),
+            }
+        }
+        Value::Keyword(_) | Value::Symbol(_) => call::call_key(callee, &args).map(CallNow::Done),
+        Value::Map(map) => call::call_map(map, &args).map(CallNow::Done),
+        Value::Set(set) => call::call_set(set, &args).map(CallNow::Done),
+        Value::Vector(vector) => call::call_vector(vector, &args).map(CallNow::Done),
+        Value::Combinator(combinator) => (ctx.library().parts.call_combinator_now)(ctx, combinator, args),
+        _ => Ok(CallNow::NeedsFrame(args)),
     }
 }

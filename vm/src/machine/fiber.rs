@@ -3,10 +3,11 @@
 use super::call_stack::CallStack;
 use super::fiber_state::FiberState;
 use super::fork::ForkNote;
-use super::frame::{AnyFrame, Args, Flow, ForkKind, Input};
+use super::frame::{AnyFrame, Flow, ForkKind, Input};
 use super::host_call::CallId;
 use super::operations;
 use super::output::Output;
+use super::stack::Args;
 use super::stack::Stack;
 use crate::code::Arity;
 use crate::error::{Position, Result};

@@ -1,7 +1,8 @@
 //! Branches of `pmap` and `pcalls`: started in order, waiting together, collected in order.
 
 use super::fiber::{Branch, Fiber, FiberId, FiberResumption, Fork};
-use super::frame::{Args, ForkKind};
+use super::frame::ForkKind;
+use super::stack::Args;
 use super::{Machine, meter};
 use crate::error::{Error, Reason, Result};
 use crate::meter::MemoryCharge;

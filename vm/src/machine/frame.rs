@@ -7,14 +7,11 @@
 //! Most calls need no frame: [`Ctx::call_now`](super::Ctx::call_now) runs plain builtins, keywords, maps and
 //! sets at once. Use it first, and [`Flow::Call`] only when it declines.
 
-use super::{Ctx, HostRequest, PartReader, PartWriter, Portable, RestoreError, SnapshotError, Stack};
+use super::stack::{Args, Stack};
+use super::{Ctx, HostRequest, PartReader, PartWriter, Portable, RestoreError, SnapshotError};
 use crate::error::Result;
 use crate::value::{Closure, Value};
-use smallvec::SmallVec;
 use std::rc::Rc;
-
-/// Arguments of a call.
-pub type Args = SmallVec<[Value; 3]>;
 
 /// A builtin's next request.
 pub enum Flow {

@@ -8,7 +8,7 @@ use super::fuel::Fuel;
 use super::interpreter::FiberStop;
 use super::operations::{self, Binary, Operands};
 use super::stack::Stack;
-use super::{Args, Ctx, Machine, call, unbound_names};
+use super::{Args, Ctx, Machine, ctx, unbound_names};
 use crate::code::{Capture, DefInfo, Op};
 use crate::error::{Error, Reason, Result};
 use crate::meter;
@@ -96,9 +96,9 @@ impl Machine {
         let args = stack.take_from(at + 1);
         let callee = stack.pop();
         let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice: fuel.left() };
-        match metered!(fuel, call::call_now(&mut ctx, &callee, args))? {
-            call::CallNow::Done(value) => stack.push(value),
-            call::CallNow::NeedsFrame(args) => return hand_over(fiber, callee, args),
+        match metered!(fuel, ctx::call_now(&mut ctx, &callee, args))? {
+            ctx::CallNow::Done(value) => stack.push(value),
+            ctx::CallNow::NeedsFrame(args) => return hand_over(fiber, callee, args),
         }
         meter::check_memory()?;
         ON

@@ -33,12 +33,11 @@ mod unbound_names;
 
 pub use crate::json::ToolArguments;
 pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section, SeriesFn};
-pub use call::CallNow;
-pub use ctx::Ctx;
+pub use ctx::{CallNow, Ctx};
 pub use fingerprint::fingerprint;
 pub use fork::ForkNote;
 pub(crate) use frame::FrameRow;
-pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
+pub use frame::{AnyFrame, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub(crate) use host_call::PAGING;
 pub use host_call::{
     ArgumentsError, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS,
@@ -57,7 +56,7 @@ pub use snapshot::{
     SnapshotError, SnapshotSetup,
 };
 pub(crate) use snapshot::{described, portable};
-pub use stack::Stack;
+pub use stack::{Args, Stack};
 pub use unbound_names::qualified_hint;
 
 use crate::code::Program;

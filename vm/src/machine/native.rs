@@ -1,12 +1,14 @@
 //! Calls that the instruction loop hands over: builtins with frames, combinators, host calls, forks.
 
 use super::builtin::Native;
-use super::call::{self, CallNow};
+use super::call;
 use super::call_stack::Frame;
+use super::ctx::{self, CallNow};
 use super::fiber::{CodeFrame, EndlessWalk, Fiber, FiberId, FiberResumption, NativeCall};
-use super::frame::{Args, Flow, Input};
+use super::frame::{Flow, Input};
 use super::fuel::Fuel;
 use super::interpreter::FiberStop;
+use super::stack::Args;
 use super::{Ctx, Machine, PendingCall};
 use crate::code::Op;
 use crate::error::Result;
@@ -227,7 +229,7 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, mut args: Args) -> Result<Flow> {
             None => flow,
         };
     }
-    let args = match call::call_now(ctx, &callee, args)? {
+    let args = match ctx::call_now(ctx, &callee, args)? {
         CallNow::Done(value) => return Ok(Flow::Return(value)),
         CallNow::NeedsFrame(args) => args,
     };

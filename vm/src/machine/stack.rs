@@ -1,8 +1,11 @@
 //! The value stack of a fiber.
 
-use super::frame::Args;
 use crate::value::{Closure, Value};
+use smallvec::SmallVec;
 use std::rc::Rc;
+
+/// Arguments of a call.
+pub type Args = SmallVec<[Value; 3]>;
 
 /// A stack of values.
 ///

@@ -145,7 +145,7 @@ fn write_native(call: &NativeCall, library: &Library, to: &mut PartWriter<'_>) -
 fn read_native(library: &Library, from: &mut PartReader<'_>) -> Result<NativeCall, RestoreError> {
     let number = u32::read(from)? as usize;
     let row = library.parts.frames.get(number).ok_or_else(|| from.damage())?;
-    from.begin_frame(row);
+    from.begin_frame(row.name);
     Ok(NativeCall::new((row.read)(from)?))
 }
 

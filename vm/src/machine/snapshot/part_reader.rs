@@ -3,7 +3,6 @@
 use super::RestoreError;
 use crate::error::Error;
 use crate::graph::{Graph, WireReader};
-use crate::machine::frame::FrameRow;
 use crate::meter::MemoryCharge;
 use crate::value::Value;
 
@@ -28,8 +27,8 @@ impl<'a> PartReader<'a> {
     }
 
     /// Says which kind of frame comes next.
-    pub(super) fn begin_frame(&mut self, row: &FrameRow) {
-        self.part = row.name;
+    pub(super) fn begin_frame(&mut self, kind: &'static str) {
+        self.part = kind;
     }
 
     /// The damage of this part.

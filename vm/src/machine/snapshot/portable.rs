@@ -4,7 +4,7 @@ use super::part_reader::PartReader;
 use super::part_writer::PartWriter;
 use super::{RestoreError, SnapshotError};
 use crate::error::Error;
-use crate::machine::frame::Args;
+use crate::machine::stack::Args;
 use crate::meter;
 use crate::value::{Blob, Combinator, Cursor, Map, MapIter, Regex, Str, Value, Vector, VectorIter};
 use std::cmp::Ordering;

@@ -17,6 +17,18 @@ pub trait Index {
     fn find_or_insert<'v>(&self, value: &'v mut Value) -> &'v mut Value;
 }
 
+impl Value {
+    /// The element or member there, if there is one.
+    pub fn get<I: Index>(&self, index: I) -> Option<&Value> {
+        index.find(self)
+    }
+
+    /// The element or member there, mutably, if there is one.
+    pub fn get_mut<I: Index>(&mut self, index: I) -> Option<&mut Value> {
+        index.find_mut(self)
+    }
+}
+
 impl Index for usize {
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.as_array()?.get(*self)

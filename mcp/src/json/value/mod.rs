@@ -42,16 +42,6 @@ pub enum Value {
 }
 
 impl Value {
-    /// The element or member there, if there is one.
-    pub fn get<I: Index>(&self, index: I) -> Option<&Value> {
-        index.find(self)
-    }
-
-    /// The element or member there, mutably, if there is one.
-    pub fn get_mut<I: Index>(&mut self, index: I) -> Option<&mut Value> {
-        index.find_mut(self)
-    }
-
     /// The value at a JSON Pointer (RFC 6901), if there is one.
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
         if pointer.is_empty() {

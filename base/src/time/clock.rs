@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, SystemTime};
 
-use super::{Instant, Sleep, Timeout};
+use super::Instant;
 
 /// Whether there has ever been a stepped clock: without one, the clock of a thread is not looked up.
 static STEPS: AtomicBool = AtomicBool::new(false);
@@ -21,7 +21,7 @@ thread_local! {
 
 /// The system's clock, or one that runs on with it and can be set ahead. Clones are the same clock.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Option<Arc<SteppedClock>>);
+pub struct Clock(pub(super) Option<Arc<SteppedClock>>);
 
 impl Clock {
     /// A clock that tests set ahead; the system's is [`Clock::default`].
@@ -82,27 +82,6 @@ impl Clock {
         stepped.steps.notify_all();
         // Whose time has not come waits again.
         woken.into_values().for_each(Waker::wake);
-    }
-
-    /// Waits for `duration`.
-    pub fn sleep(&self, duration: Duration) -> Sleep {
-        let deadline = after(self.now(), duration);
-        Sleep::new(self.0.clone(), deadline)
-    }
-
-    /// Waits until `deadline`.
-    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Sleep::new(self.0.clone(), deadline)
-    }
-
-    /// The output of `future`, unless it takes longer than `duration`.
-    pub fn timeout<F: IntoFuture>(&self, duration: Duration, future: F) -> Timeout<F::IntoFuture> {
-        Timeout::new(future.into_future(), self.sleep(duration))
-    }
-
-    /// The output of `future`, unless `deadline` passes first.
-    pub fn timeout_at<F: IntoFuture>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
-        Timeout::new(future.into_future(), self.sleep_until(deadline))
     }
 
     /// Blocks this thread for `duration`.
@@ -168,7 +147,7 @@ pub(super) fn real_time_of_day() -> SystemTime {
 }
 
 /// A time beyond the range of instants is as good as never.
-fn after(now: Instant, duration: Duration) -> Instant {
+pub(super) fn after(now: Instant, duration: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
     now.checked_add(duration).unwrap_or_else(|| now + NEVER)
 }

@@ -4,11 +4,12 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::task::coop;
 
 use super::Instant;
-use super::clock::{SteppedClock, real_now};
+use super::clock::{Clock, SteppedClock, after, real_now};
 
 pin_project_lite::pin_project! {
     /// Waits until a moment of the clock under which it was made.
@@ -134,3 +135,26 @@ impl<F: Future> Future for Timeout<F> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("deadline has elapsed")]
 pub struct Elapsed(());
+
+impl Clock {
+    /// Waits for `duration`.
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        let deadline = after(self.now(), duration);
+        Sleep::new(self.0.clone(), deadline)
+    }
+
+    /// Waits until `deadline`.
+    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
+        Sleep::new(self.0.clone(), deadline)
+    }
+
+    /// The output of `future`, unless it takes longer than `duration`.
+    pub fn timeout<F: IntoFuture>(&self, duration: Duration, future: F) -> Timeout<F::IntoFuture> {
+        Timeout::new(future.into_future(), self.sleep(duration))
+    }
+
+    /// The output of `future`, unless `deadline` passes first.
+    pub fn timeout_at<F: IntoFuture>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
+        Timeout::new(future.into_future(), self.sleep_until(deadline))
+    }
+}

@@ -10,14 +10,12 @@ mod wording;
 use ptc_mcp::json::Value as Json;
 use ptc_vm::Value;
 
-use self::wording::LanguageWording;
+use self::wording::{LanguageWording, MAX_NODES};
 use crate::parsed::{
-    ParsedSchema, PatternEngine, ReadingProfile, SchemaId, SchemaReadError, SchemaReadProblem,
-    SchemaWording as _, Validation,
+    ParsedSchema, PatternEngine, ReadingProfile, SchemaReadError, SchemaReadProblem, SchemaWording as _,
+    Validation,
 };
 
-/// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
-const MAX_NODES: usize = 2_000_000;
 /// Longest `pattern`, in bytes.
 const MAX_PATTERN: usize = 1024;
 
@@ -89,15 +87,8 @@ impl OutputSchema {
         }
         let mut tree: Json =
             serde_json::from_str(&text).map_err(|error| format!("validated value: {error}"))?;
-        respell::respell(self, ParsedSchema::ROOT, &mut tree, LanguageWording::MAX_DEPTH);
+        respell::respell(&self.parsed, ParsedSchema::ROOT, &mut tree, LanguageWording::MAX_DEPTH);
         Ok(tree.to_string())
-    }
-
-    /// Whether the schema admits null.
-    fn admits_null(&self, id: SchemaId) -> bool {
-        Validation::fits(&self.parsed, &LanguageWording::new(&self.parsed), id, &Value::Nil, &mut {
-            MAX_NODES
-        })
     }
 }
 

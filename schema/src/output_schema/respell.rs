@@ -1,15 +1,16 @@
 //! Names of properties as the schema declares them.
 
 use ptc_mcp::json::{Map, Value as Json};
+use ptc_vm::Value;
 
-use super::OutputSchema;
-use crate::parsed::{SchemaId, SchemaNode, SchemaProperty, spelling};
+use super::wording::{LanguageWording, MAX_NODES};
+use crate::parsed::{ParsedSchema, SchemaId, SchemaNode, SchemaProperty, Validation, spelling};
 
 /// Gives declared properties their declared names, and drops optional ones that are null where they must not be. `depth`: how
 /// many schemas within each other are still followed.
-pub(super) fn respell(schema: &OutputSchema, id: SchemaId, tree: &mut Json, depth: usize) {
+pub(super) fn respell(schema: &ParsedSchema, id: SchemaId, tree: &mut Json, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else { return };
-    let rules = &schema.parsed[id];
+    let rules = &schema[id];
     match tree {
         Json::Array(elements) => {
             for (at, element) in elements.iter_mut().enumerate() {
@@ -28,12 +29,12 @@ pub(super) fn respell(schema: &OutputSchema, id: SchemaId, tree: &mut Json, dept
     }
 }
 
-fn object(schema: &OutputSchema, rules: &SchemaNode, map: &mut Map, depth: usize) {
+fn object(schema: &ParsedSchema, rules: &SchemaNode, map: &mut Map, depth: usize) {
     let mut renamed = Map::new();
     for (key, mut value) in std::mem::take(map) {
         match rules.properties.as_ref().and_then(|table| table.spelled(&key)) {
             Some(property)
-                if value.is_null() && !property.is_required && !schema.admits_null(property.schema) => {}
+                if value.is_null() && !property.is_required && !admits_null(schema, property.schema) => {}
             Some(property) => {
                 respell(schema, property.schema, &mut value, depth);
                 // Two spellings of one property: the exact one counts.
@@ -53,9 +54,9 @@ fn object(schema: &OutputSchema, rules: &SchemaNode, map: &mut Map, depth: usize
 }
 
 /// Whether an alternative is the one of a value that fits one of them: its kind, its constants and its required names tell.
-fn is_meant(schema: &OutputSchema, id: SchemaId, tree: &Json, depth: usize) -> bool {
+fn is_meant(schema: &ParsedSchema, id: SchemaId, tree: &Json, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
-    let rules = &schema.parsed[id];
+    let rules = &schema[id];
     let word = match tree {
         Json::Object(_) => "object",
         Json::Array(_) => "array",
@@ -68,7 +69,7 @@ fn is_meant(schema: &OutputSchema, id: SchemaId, tree: &Json, depth: usize) -> b
     let member =
         |name: &str| tree.as_object()?.iter().find(|(key, _)| is_spelling(key, name)).map(|(_, v)| v);
     let fits = |property: &SchemaProperty| {
-        let rules = &schema.parsed[property.schema];
+        let rules = &schema[property.schema];
         let is_listed = member(&property.name).is_none_or(|value| {
             rules.constant.as_ref().is_none_or(|constant| constant == value)
                 && rules.choices.as_ref().is_none_or(|choices| choices.contains(value))
@@ -77,6 +78,11 @@ fn is_meant(schema: &OutputSchema, id: SchemaId, tree: &Json, depth: usize) -> b
     };
     rules.properties.iter().flatten().all(fits)
         && rules.all_of.iter().chain(target(rules)).all(|id| is_meant(schema, *id, tree, depth))
+}
+
+/// Whether the schema admits null.
+fn admits_null(schema: &ParsedSchema, id: SchemaId) -> bool {
+    Validation::fits(schema, &LanguageWording::new(schema), id, &Value::Nil, &mut { MAX_NODES })
 }
 
 /// What `$ref` leads to.

@@ -7,8 +7,10 @@ use ptc_mcp::json::{Kind, Number, Value as Json};
 use ptc_vm::Value;
 use ptc_vm::value::{Set, Temporal};
 
-use super::wording::MAX_DEPTH;
 use crate::parsed::SchemaSubject;
+
+/// Schemas within each other that are applied. Recursion is as deep.
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Elements up to which it is looked whether one occurs twice.
 const MAX_UNIQUE: usize = 10_000;

@@ -7,8 +7,7 @@ use ptc_mcp::json::Value as Json;
 use ptc_vm::value::{Regex, Temporal};
 use ptc_vm::{Value, meter};
 
-use super::MAX_NODES;
-use super::subject::{float_of, json_of};
+use super::subject::{MAX_DEPTH, float_of, json_of};
 use crate::parsed::{
     BoundKeyword, Kind, MisfitList, ParsedSchema, PlaceStep, SchemaId, SchemaMisfit, SchemaNode,
     SchemaPattern, SchemaPlace, SchemaSubject as _, SchemaWording, ValidationLimit,
@@ -16,8 +15,8 @@ use crate::parsed::{
 use ptc_base::text::literal::json_beginnings;
 use ptc_base::text::{clip, string_literal};
 
-/// Schemas within each other that are applied. Recursion is as deep.
-pub(super) const MAX_DEPTH: usize = 64;
+/// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
+pub(super) const MAX_NODES: usize = 2_000_000;
 /// Longest name that a place shows, in bytes.
 const MAX_NAME: usize = 60;
 /// Longest value or list of values that a complaint shows, in bytes.

@@ -6,7 +6,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use super::names::OwnerNames;
+use ptc_secret::digest::hex_digest;
+
+/// Hex digits of a principal's digest.
+pub(super) const PRINCIPAL_DIGITS: usize = 32;
+/// Hex digits of a conversation's digest.
+pub(super) const CONVERSATION_DIGITS: usize = 16;
+/// Between the digest of a conversation and an id; no id has it.
+pub(super) const SEPARATOR: char = '.';
 
 /// Longest id, in bytes.
 pub const MAX_ID: usize = 128;
@@ -101,6 +108,24 @@ impl Owner {
     #[must_use]
     pub fn conversation_id(&self) -> Option<&Arc<str>> {
         self.conversation.as_ref()
+    }
+}
+
+/// An owner's names in a store.
+pub(super) struct OwnerNames {
+    /// The name of its principal.
+    pub(super) principal: String,
+    /// The prefix of the ids of its records.
+    pub(super) prefix: String,
+}
+
+impl OwnerNames {
+    fn of(owner: &Owner) -> Self {
+        let prefix = match owner.conversation_id() {
+            Some(conversation) => format!("{}{SEPARATOR}", hex_digest(conversation, CONVERSATION_DIGITS)),
+            None => String::new(),
+        };
+        Self { principal: hex_digest(owner.name(), PRINCIPAL_DIGITS), prefix }
     }
 }
 

@@ -1,32 +1,9 @@
 //! How records are called in stores that outlive the process: by digests of their owners.
 
-use super::{Key, Listed, Owner, StateError, is_id};
-use ptc_secret::digest::hex_digest;
-
-/// Hex digits of a principal's digest.
-pub(super) const PRINCIPAL_DIGITS: usize = 32;
-/// Hex digits of a conversation's digest.
-const CONVERSATION_DIGITS: usize = 16;
-/// Between the digest of a conversation and an id; no id has it.
-const SEPARATOR: char = '.';
-
-/// An owner's names in a store.
-pub(super) struct OwnerNames {
-    /// The name of its principal.
-    principal: String,
-    /// The prefix of the ids of its records.
-    prefix: String,
-}
-
-impl OwnerNames {
-    pub(super) fn of(owner: &Owner) -> Self {
-        let prefix = match owner.conversation_id() {
-            Some(conversation) => format!("{}{SEPARATOR}", hex_digest(conversation, CONVERSATION_DIGITS)),
-            None => String::new(),
-        };
-        Self { principal: hex_digest(owner.name(), PRINCIPAL_DIGITS), prefix }
-    }
-}
+#[cfg(feature = "stores")]
+use super::Owner;
+use super::key::{CONVERSATION_DIGITS, OwnerNames, PRINCIPAL_DIGITS, SEPARATOR};
+use super::{Key, Listed, StateError, is_id};
 
 /// A principal's name in a store.
 #[cfg(feature = "stores")]

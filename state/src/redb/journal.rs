@@ -20,19 +20,10 @@ use ptc_vm::graph::{DecodeError, WireReader, WireWriter};
 
 use super::super::Kind;
 use super::super::names::Name;
-use super::tables::{Row, decode, encode};
+use super::tables::{Entry, decode, encode};
 
 /// Bytes in front of the records of a commit.
 const FRONT: usize = 16;
-
-/// The change of a record.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) kind: Kind,
-    pub(super) name: Name,
-    /// `None`: it is removed.
-    pub(super) row: Option<Row>,
-}
 
 /// A journal that is appended to.
 pub(super) struct Journal {
@@ -176,6 +167,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::super::super::rows::Head;
+    use super::super::tables::Row;
     use super::*;
 
     fn entry(id: &str, row: Option<(u64, &'static [u8])>) -> Entry {

@@ -12,8 +12,7 @@ use super::super::replica::{Announcements, Replicas};
 use super::super::rows::Head;
 use super::super::tally::Tally;
 use super::super::{Claim, Kind, Lease, Listed, News, Replica, Room, StateError, Versioned};
-use super::journal::Entry;
-use super::tables::{Row, Turnover, full_name};
+use super::tables::{Entry, Row, Turnover, full_name};
 
 /// Heads of records that are remembered, and principals whose bytes are; all are forgotten when there are more.
 const HEADS: usize = 65_536;

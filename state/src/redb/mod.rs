@@ -6,15 +6,18 @@
 //! | `tables` | how records lie in it |
 //! | `writer` | the one thread that writes the file: all waiting jobs form one transaction |
 //! | `plan` | the effect of a commit on its records |
-//! | `ahead`, `journal` | commits that do not wait for the writer, where nothing is flushed before the answer |
+//! | `ahead`, `gate`, `journal` | commits that do not wait for the writer, where nothing is flushed before the answer |
+//! | `shared` | what the writer and all handles share |
 //! | `local` | leases, announcements and heads of records, which only this process needs |
 
 mod ahead;
 mod file;
+mod gate;
 mod journal;
 mod local;
 mod opening;
 mod plan;
+mod shared;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -39,12 +42,13 @@ use super::clock::StoreClock;
 use super::names::{Name, id_prefix, principal_name};
 use super::{
     Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError, StateStore,
-    StoreLimits, TOMBSTONE_LIFE, Versioned, Write,
+    StoreLimits, TOMBSTONE_LIFE, Versioned,
 };
-use ahead::Gate;
+use gate::Gate;
 use local::Local;
 use opening::Opener;
 use ptc_base::time::{self, Clock};
+use shared::{Core, unavailable};
 use tables::{Row, full_name};
 use writer::Job;
 
@@ -84,20 +88,6 @@ impl Drop for Handle {
             let _ = writer.join();
         }
     }
-}
-
-/// State shared by the writer and all handles.
-struct Core {
-    /// Missing while the file cannot be used.
-    file: RwLock<Option<Arc<Database>>>,
-    opener: Opener,
-    /// Whether the file says which form its tables have.
-    says_form: AtomicBool,
-    local: Mutex<Local>,
-    /// The journal, where commits go ahead of the tables.
-    gate: Option<Gate>,
-    clock: StoreClock,
-    limits: StoreLimits,
 }
 
 impl RedbState {
@@ -243,27 +233,6 @@ impl RedbState {
     }
 }
 
-impl Core {
-    fn file(&self) -> Result<Arc<Database>, StateError> {
-        let file = self.file.read().clone();
-        file.ok_or_else(|| StateError::Unavailable("the state file cannot be used".to_owned()))
-    }
-
-    fn now(&self) -> u64 {
-        self.clock.now()
-    }
-
-    fn local<T>(&self, work: impl FnOnce(&mut Local, u64) -> T) -> T {
-        let now = self.now();
-        work(&mut self.local.lock(), now)
-    }
-}
-
-/// An error of the file as a failure of the store.
-fn unavailable(error: &redb::Error) -> StateError {
-    StateError::Unavailable(error.to_string())
-}
-
 impl StateStore for RedbState {
     fn read<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Versioned>> {
         self.read_name(Name::of(key)).boxed()
@@ -395,9 +364,4 @@ impl StateStore for RedbState {
     fn replicas(&self) -> Answer<'_, Vec<Replica>> {
         std::future::ready(Ok(self.0.core.local(|local, now| local.replicas(now)))).boxed()
     }
-}
-
-/// The record of a write, without the key of its owner.
-fn write_of(write: &Write) -> (Name, Kind) {
-    (Name::of(&write.key), write.key.kind())
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use redb::{Database, DatabaseError, ReadableDatabase as _, StorageBackend};
 
 use super::file::{Flushing, Storage};
-use super::journal::{Entry, Journal, read_back};
-use super::tables::{self, Tables};
+use super::journal::{Journal, read_back};
+use super::tables::{self, Entry, Tables};
 use ptc_base::config_error::os_error_text;
 use ptc_secret::private_file::{is_private, make_private_folder, no_link, sync_folder};
 use ptc_secret::sealing::random;

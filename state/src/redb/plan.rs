@@ -1,10 +1,11 @@
 //! The effect of a commit on its records, before any of them is written.
 
+use bytes::Bytes;
+
 use super::super::names::Name;
 use super::super::rows::Head;
-use super::super::{Commit, Kind, StateError, Write};
+use super::super::{Change, Commit, Kind, StateError, Write};
 use super::tables::full_name;
-use super::write_of;
 
 /// The name of a record that is written.
 pub(super) struct Target {
@@ -56,4 +57,18 @@ pub(super) fn counted(plan: &[Planned]) -> (u64, u64) {
     counted.fold((0, 0), |(before, after), planned| {
         (before + bytes(&planned.before), after + bytes(&planned.after))
     })
+}
+
+/// The record of a write, without the key of its owner.
+fn write_of(write: &Write) -> (Name, Kind) {
+    (Name::of(&write.key), write.key.kind())
+}
+
+/// The content that a change leaves.
+pub(super) fn content(change: &Change) -> &Bytes {
+    static NOTHING: Bytes = Bytes::new();
+    match change {
+        Change::Put { blob, .. } => blob,
+        _ => &NOTHING,
+    }
 }

@@ -9,7 +9,6 @@ use super::super::Kind;
 use super::super::names::Name;
 use super::super::rows::Head;
 use super::super::tally::Tally;
-use super::journal::Entry;
 
 /// The form of the tables.
 pub(super) const FORM: u64 = 1;
@@ -43,6 +42,15 @@ const HEAD: usize = 25;
 pub(super) struct Row {
     pub(super) head: Head,
     pub(super) blob: Bytes,
+}
+
+/// The change of a record.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    pub(super) name: Name,
+    /// `None`: it is removed.
+    pub(super) row: Option<Row>,
 }
 
 /// A change of a record.

@@ -14,12 +14,12 @@ use super::super::names::Name;
 use super::super::rows::{Head, judge};
 use super::super::tally::Tally;
 use super::super::{Commit, Kind, StateError};
-use super::ahead::{Gate, content};
-use super::journal::{Entry, Journal};
+use super::gate::Gate;
+use super::journal::Journal;
 use super::local::{after, name_of};
-use super::plan::{Planned, counted, plan, targets};
-use super::tables::{Tables, full_name};
-use super::{Core, unavailable};
+use super::plan::{Planned, content, counted, plan, targets};
+use super::shared::{Core, unavailable};
+use super::tables::{Entry, Tables, full_name};
 use ptc_base::time;
 
 /// Jobs of one transaction.
@@ -258,7 +258,7 @@ impl Batch<'_, '_> {
 #[cfg(test)]
 impl Batch<'_, '_> {
     pub(super) fn held_by(&mut self, principal: &str) -> u64 {
-        use super::super::names::PRINCIPAL_DIGITS;
+        use super::super::key::PRINCIPAL_DIGITS;
         use ptc_secret::digest::hex_digest;
         self.tables.held(&hex_digest(principal, PRINCIPAL_DIGITS)).unwrap()
     }

@@ -6,6 +6,7 @@
 //! | `notes` | when runs go, of all owners in one place: a count of them needs no list |
 //! | `link` | connections, their limits of time, and the runtime that they live on |
 //! | `scripts` | the Lua scripts, and their answers |
+//! | `write` | one record of a commit, as scripts take it |
 //! | `waking` | the channel by which a holder hears of messages |
 //!
 //! All keys of one owner have its digest as hash tag: they lie in one slot, so that one script can check and count them.
@@ -15,6 +16,7 @@ mod link;
 mod notes;
 mod scripts;
 mod waking;
+mod write;
 
 pub use address::{RedisAddressError, RedisOptions};
 
@@ -37,6 +39,7 @@ use link::Link;
 use notes::{NOTED, Note};
 use scripts::{Parts, SCRIPTS};
 use waking::Waking;
+use write::{Write, signed};
 
 use ptc_secret::digest::hex;
 
@@ -139,6 +142,19 @@ impl RedisState {
             Err(_) => {}
         }
         committed
+    }
+
+    /// Notes when runs go, for all owners in one place.
+    async fn note(&self, notes: &[Note]) -> Result<(), StateError> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let mut note = SCRIPTS.note.prepare_invoke();
+        note.key(self.common(NOTED));
+        for one in notes {
+            note.arg(&one.key).arg(one.left);
+        }
+        scripts::outcome(self.once(note).await?)
     }
 
     async fn commit_all(&self, prefix: String, writes: Vec<Write>) -> Result<(), StateError> {
@@ -257,15 +273,6 @@ impl RedisState {
     }
 }
 
-/// One record of a commit, by its name.
-struct Write {
-    name: Name,
-    fence: Option<u64>,
-    keeps_lease: bool,
-    counts: bool,
-    change: Change,
-}
-
 /// A record as `read` and `claim` tell it, from its version on.
 fn found(parts: &mut Parts) -> Result<Versioned, StateError> {
     let (version, fence, blob) = (parts.number()?, parts.number()?, parts.bytes()?);
@@ -277,12 +284,6 @@ fn found(parts: &mut Parts) -> Result<Versioned, StateError> {
 fn lease_of(holder: String, left: Option<Duration>) -> Option<Lease> {
     let left = left.filter(|left| !left.is_zero())?;
     Some(Lease { holder: holder.into(), left })
-}
-
-/// Milliseconds as Lua can count them.
-fn signed(time: Duration) -> i64 {
-    // Beyond 2^53 its numbers are not exact; that is 285 000 years.
-    i64::try_from(millis(time)).unwrap_or(i64::MAX).min(1 << 52)
 }
 
 impl StateStore for RedisState {

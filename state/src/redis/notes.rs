@@ -1,8 +1,8 @@
 //! The expiry of runs of all owners in one place, so that they are counted without a list (waiting.md 8). It lies in another
 //! slot than the runs themselves: a note is never missing, but may outlive its run.
 
-use super::scripts::{self, SCRIPTS};
-use super::{Change, End, Kind, RedisState, StateError, Write, signed};
+use super::super::{Change, End, Kind};
+use super::write::{Write, signed};
 
 /// The key of all who use the store under which it is noted when runs go.
 pub(super) const NOTED: &str = "r";
@@ -13,9 +13,9 @@ const GONE: i64 = -2;
 
 /// When a run goes.
 pub(super) struct Note {
-    key: String,
+    pub(super) key: String,
     /// Milliseconds until then, or [`STAYS`] or [`GONE`].
-    left: i64,
+    pub(super) left: i64,
     pub(super) is_new: bool,
 }
 
@@ -44,20 +44,5 @@ impl Note {
     /// The same of a run that is not there.
     pub(super) fn gone(self) -> Note {
         Note { left: GONE, ..self }
-    }
-}
-
-impl RedisState {
-    /// Notes when runs go, for all owners in one place.
-    pub(super) async fn note(&self, notes: &[Note]) -> Result<(), StateError> {
-        if notes.is_empty() {
-            return Ok(());
-        }
-        let mut note = SCRIPTS.note.prepare_invoke();
-        note.key(self.common(NOTED));
-        for one in notes {
-            note.arg(&one.key).arg(one.left);
-        }
-        scripts::outcome(self.once(note).await?)
     }
 }

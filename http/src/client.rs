@@ -16,11 +16,12 @@ use super::certificates::{Certificates, TlsRootsError};
 use super::connect::connect;
 #[cfg(feature = "upstreams")]
 use super::encoding::Decoder;
-use super::exchange::{IdleConnection, SendError, Timer};
+use super::exchange::{IdleConnection, Timer};
 #[cfg(not(feature = "upstreams"))]
 use super::identity::Decoder;
 use super::pool::{Pool, Version};
 use super::standstill::{GrantedTime, Standstill};
+use super::stream::SendError;
 use super::target::{IDENTITY, Origin};
 use super::tls::Trust;
 use super::{Body, HttpError, Target};

@@ -1,6 +1,8 @@
 //! Opening a connection: DNS, TCP, TLS, HTTP.
 
-use super::exchange::{H1, IdleConnection, MAX_HEAD, Stream};
+use super::exchange::{H1, IdleConnection};
+use super::host::Host;
+use super::stream::{MAX_HEAD, Stream};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,7 +23,7 @@ use super::HttpError;
 use super::route::Route;
 use super::shared::H2;
 use super::socket::{MonitoredSocket, Socket};
-use super::target::{Host, Origin};
+use super::target::Origin;
 use super::tls::Trust;
 use super::tls_advice::advised;
 use ptc_base::time;
@@ -44,7 +46,7 @@ pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<IdleConnec
             let tcp = dial_tcp(&proxy.host, proxy.port).await.map_err(|error| proxy.failed(error))?;
             let mut socket = Socket::of_proxy(tcp);
             if origin.tls {
-                proxy.tunnel(&mut socket, origin).await?;
+                proxy.tunnel(&mut socket, &origin.host, origin.port).await?;
             }
             socket
         }

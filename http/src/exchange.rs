@@ -10,25 +10,15 @@ use std::task::{Context, Poll};
 use std::thread::ThreadId;
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper::{Request, Response};
-use hyper_rustls::MaybeHttpsStream;
-use hyper_util::rt::TokioIo;
 
 use super::HttpError;
 use super::shared::H2;
-use super::socket::{MonitoredSocket, Peek, Socket};
+use super::socket::{Peek, Socket};
+use super::stream::{Outgoing, SendError, Stream, send_error};
 use ptc_base::time::{self, Instant, Sleep, sleep_until};
-
-/// Largest head of a response.
-pub(super) const MAX_HEAD: usize = 64 * 1024;
-
-/// One byte stream, encrypted or not.
-pub(super) type Stream = TokioIo<MonitoredSocket<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
-
-pub(super) type Outgoing = Full<Bytes>;
 
 /// The timer that ends an exchange that takes too long.
 pub(super) type Timer = Pin<Box<Sleep>>;
@@ -54,14 +44,6 @@ pub(super) struct H1 {
     /// Whether it has carried a request before.
     pub(super) used: bool,
     pub(super) idle_since: Instant,
-}
-
-/// Why a request got no answer.
-pub(super) enum SendError {
-    /// It was not sent, or certainly not read, for the server had closed the connection meanwhile: another one may
-    /// carry it.
-    Unsent,
-    Failed(HttpError),
 }
 
 /// Drives the rest of the answer.
@@ -241,12 +223,5 @@ pub(super) fn poll_data(
                 _ => return Poll::Pending,
             },
         }
-    }
-}
-
-pub(super) fn send_error(mut error: hyper::client::conn::TrySendError<Request<Outgoing>>) -> SendError {
-    match error.take_message() {
-        Some(_) => SendError::Unsent,
-        None => SendError::Failed(HttpError::of_hyper(error.error())),
     }
 }

@@ -24,6 +24,7 @@ mod connect;
 mod encoding;
 mod error;
 mod exchange;
+mod host;
 mod hyper_timer;
 #[cfg(not(feature = "upstreams"))]
 mod identity;
@@ -37,6 +38,7 @@ mod shared;
 mod shared;
 mod socket;
 pub mod standstill;
+mod stream;
 mod target;
 mod tls;
 mod tls_advice;

@@ -9,7 +9,7 @@ use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::HttpError;
-use super::target::{Host, Origin};
+use super::host::Host;
 
 /// Largest head of a proxy's answer to `CONNECT`.
 const MAX_HEAD: usize = 16 * 1024;
@@ -85,13 +85,14 @@ impl Proxy {
         }
     }
 
-    /// Has the proxy connect `stream` to `origin`. Nothing that the origin sends later is read.
+    /// Has the proxy connect `stream` to `port` of `host`. Nothing that is sent from there later is read.
     pub(super) async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: &mut S,
-        origin: &Origin,
+        host: &Host,
+        port: u16,
     ) -> Result<(), HttpError> {
-        let place = format!("{}:{}", origin.host, origin.port);
+        let place = format!("{host}:{port}");
         let mut request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n").into_bytes();
         if let Some(authorization) = &self.authorization {
             request.extend_from_slice(b"Proxy-Authorization: ");
@@ -138,8 +139,8 @@ mod tests {
     async fn tunnel(proxy: &Proxy, answer: &str) -> (String, Result<(), HttpError>) {
         let (mut ours, mut theirs) = tokio::io::duplex(64 * 1024);
         theirs.write_all(answer.as_bytes()).await.unwrap();
-        let origin = Origin::direct(true, Host::Domain("h.example".to_owned()), 443);
-        let result = proxy.tunnel(&mut ours, &origin).await;
+        let host = Host::Domain("h.example".to_owned());
+        let result = proxy.tunnel(&mut ours, &host, 443).await;
         drop(ours);
         let mut said = String::new();
         theirs.read_to_string(&mut said).await.unwrap();

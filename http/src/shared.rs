@@ -10,8 +10,8 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioExecutor;
 
 use super::HttpError;
-use super::exchange::{MAX_HEAD, Outgoing, SendError, Stream, send_error};
 use super::hyper_timer::HyperTimer;
+use super::stream::{MAX_HEAD, Outgoing, SendError, Stream, send_error};
 
 /// What TLS offers, in the order of preference.
 pub(super) const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];

@@ -1,7 +1,5 @@
 //! The request target.
 
-use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use http::header::{ACCEPT_ENCODING, HOST};
@@ -9,53 +7,11 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
 
 use super::HttpError;
+use super::host::Host;
 use super::route::{Proxy, Route};
 
 /// The accepted content encoding: none.
 pub(super) const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
-
-/// A host: a name, or an address.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Host {
-    Domain(String),
-    Ipv4(Ipv4Addr),
-    Ipv6(Ipv6Addr),
-}
-
-/// As URLs write it.
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Host::Domain(name) => f.write_str(name),
-            Host::Ipv4(address) => address.fmt(f),
-            Host::Ipv6(address) => write!(f, "[{address}]"),
-        }
-    }
-}
-
-impl Host {
-    /// The host that a URI writes so.
-    fn read(text: &str) -> Option<Host> {
-        if let Some(inner) = text.strip_prefix('[') {
-            return inner.strip_suffix(']')?.parse().ok().map(Host::Ipv6);
-        }
-        if text.is_empty() {
-            return None;
-        }
-        Some(text.parse().map_or_else(|_| Host::Domain(text.to_ascii_lowercase()), Host::Ipv4))
-    }
-}
-
-#[cfg(feature = "upstreams")]
-impl From<url::Host<&str>> for Host {
-    fn from(host: url::Host<&str>) -> Host {
-        match host {
-            url::Host::Domain(name) => Host::Domain(name.to_owned()),
-            url::Host::Ipv4(address) => Host::Ipv4(address),
-            url::Host::Ipv6(address) => Host::Ipv6(address),
-        }
-    }
-}
 
 /// Scheme, host, port and route: connections are shared by these.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -67,11 +23,6 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    #[cfg(test)]
-    pub(super) fn direct(tls: bool, host: Host, port: u16) -> Self {
-        Self { tls, host, port, route: Route::Direct }
-    }
-
     /// The proxy that whole requests go to. With TLS it sees nothing of them.
     pub(super) fn forwarding_proxy(&self) -> Option<&Proxy> {
         match &self.route {

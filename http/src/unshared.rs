@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 
 use super::HttpError;
-use super::exchange::{Outgoing, SendError, Stream};
+use super::stream::{Outgoing, SendError, Stream};
 
 /// What TLS offers.
 pub(super) const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];

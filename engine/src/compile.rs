@@ -4,17 +4,16 @@
 //! is the program's, and its steps are counted apart, so that a program takes the same steps with a warm and a cold cache. The
 //! cost is remembered with the program: a cached one is refused where a fresh one would be.
 
+use super::cache::{CompiledProgram, KnownPrograms, PLACE_BYTES};
+use super::outcome::Failure;
 use super::request::EvalRequest;
-use super::worker::Worker;
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_compiler::CompileOptions;
-#[cfg(feature = "saved-sessions")]
-use ptc_vm::Reason;
 use ptc_vm::builtins::library;
 use ptc_vm::code::ReservedMemory;
 use ptc_vm::machine::Limits;
-use ptc_vm::meter::{Allowance, Deadline, Reservation, ResourceUse};
-use ptc_vm::{Error, Program, Result};
+use ptc_vm::meter::{Allowance, Deadline, Reservation};
+use ptc_vm::{Program, Reason, Result};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -25,70 +24,58 @@ const LEAST_STEPS: u64 = 1_000_000;
 const AGAIN_STEPS: u64 = 64 * LEAST_STEPS;
 #[cfg(feature = "saved-sessions")]
 const AGAIN_BYTES: u64 = 256 << 20;
-/// Bytes of a program's places in the cache.
-const PLACE_BYTES: usize = 256;
 
-/// A program and the cost of compiling it.
-#[derive(Clone)]
-pub(super) struct CompiledProgram {
-    pub(super) program: Rc<Program>,
-    spent: ResourceUse,
+/// The request's program, unless it is too large or cannot be compiled.
+pub(super) fn checked(
+    programs: &KnownPrograms,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+) -> std::result::Result<Rc<Program>, Failure> {
+    let (size, limit) = (request.program.len(), request.limits.program_bytes);
+    if size > limit {
+        let text = format!("program size {size} bytes exceeds limit of {limit}");
+        return Err(Failure::new(Reason::ProgramTooLarge, text));
+    }
+    compiled(programs, request, memory, deadline).map_err(|error| Failure::from(&error))
 }
 
-impl CompiledProgram {
-    /// Bytes that it takes with its text.
-    pub(super) fn bytes(&self) -> usize {
-        PLACE_BYTES + self.program.source_bytes + self.program.heap_bytes
-    }
-
-    /// Refuses it where compiling it would have come to a limit.
-    fn check(&self, steps: u64, memory_bytes: u64) -> Result<()> {
-        if self.spent.steps > steps {
-            return Err(Error::steps(steps));
-        }
-        if self.spent.peak_bytes > memory_bytes {
-            return Err(Error::memory(memory_bytes));
-        }
-        Ok(())
-    }
-}
-
-/// The request's program, compiled if the worker does not know it. Its size has been checked.
-pub(super) fn compiled(
-    worker: &Worker,
+/// The request's program, compiled if it is not known. Its size has been checked.
+fn compiled(
+    programs: &KnownPrograms,
     request: &EvalRequest,
     memory: Option<&MemoryBudget>,
     deadline: Deadline,
 ) -> Result<Rc<Program>> {
     let limits = &request.limits;
     let steps = limits.steps.max(LEAST_STEPS);
-    if let Some(known) = worker.known(&request.program) {
+    if let Some(known) = programs.known(&request.program) {
         known.check(steps, limits.memory_bytes)?;
         return Ok(known.program);
     }
     let limits = Limits { memory_bytes: limits.memory_bytes, steps };
     let fresh = compile(&request.program, memory, limits, deadline)?;
-    worker.remember(&request.program, &fresh);
+    programs.remember(&request.program, &fresh);
     Ok(fresh.program)
 }
 
-/// The program of a text that was compiled before, perhaps by another process: it is compiled if the worker does not know it.
+/// The program of a text that was compiled before, perhaps by another process: it is compiled if it is not known.
 /// `None` if it is no program.
 #[cfg(feature = "saved-sessions")]
 pub(super) fn compiled_again(
-    worker: &Worker,
+    programs: &KnownPrograms,
     text: &str,
     memory: Option<&MemoryBudget>,
     deadline: Deadline,
 ) -> Result<Option<Rc<Program>>> {
-    if let Some(known) = worker.known(text) {
+    if let Some(known) = programs.known(text) {
         return Ok(Some(known.program));
     }
     let text: Arc<str> = text.into();
     let limits = Limits { memory_bytes: AGAIN_BYTES, steps: AGAIN_STEPS };
     match compile(&text, memory, limits, deadline) {
         Ok(fresh) => {
-            worker.remember(&text, &fresh);
+            programs.remember(&text, &fresh);
             Ok(Some(fresh.program))
         }
         Err(error) => match error.reason() {

@@ -2,8 +2,8 @@
 
 use super::asking::{Asker, Board};
 use super::call_log::CallLog;
+use super::eval_id::EvalId;
 use super::outcome::CatalogOp;
-use super::request::EvalId;
 use crate::audience::Audience;
 use ptc_base::memory::{ReplyCharge, ReplyMemory};
 use ptc_base::time::Instant;

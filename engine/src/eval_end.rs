@@ -4,8 +4,8 @@ use super::call_log::CallLog;
 use super::explain::explained;
 use super::outcome::{Attachments, EvalOutcome, Failure, FinalValue};
 use super::request::EvalRequest;
+use super::running_turn::is_wanted;
 use super::session::SessionLock;
-use super::stack;
 use ptc_base::memory::{HeldMemory, MemoryBudget};
 use ptc_base::text::clip;
 use ptc_base::time::{self, Instant};
@@ -36,7 +36,7 @@ pub(super) fn conclude(
     };
     let mut answer = answer.map_err(|error| Failure::from(&explained(error, request, budget, started)));
     let upstream_calls = log.settle();
-    if !stack::is_wanted() {
+    if !is_wanted() {
         // Given up in the middle of the lines above: nothing of it stays.
         answer = Err(Failure::new(Reason::Cancelled, "the program was cancelled"));
     }

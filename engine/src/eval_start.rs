@@ -3,10 +3,9 @@
 #[cfg(feature = "saved-sessions")]
 use super::asking::{NotRestored, Resume, ResumedProgram, restore as restore_program};
 use super::call_log::CallLog;
-use super::compile::compiled;
+use super::compile::checked;
 use super::context::RunContext;
 use super::eval_end::conclude;
-use super::limits::whole_nanos;
 use super::outcome::{EvalOutcome, Failure, SessionFault};
 use super::request::EvalRequest;
 #[cfg(feature = "saved-sessions")]
@@ -15,7 +14,6 @@ use super::run::{ProgramRun, SLICE_STEPS, show_progress};
 #[cfg(feature = "saved-sessions")]
 use super::session::saved::Trouble;
 use super::session::{SessionKey, SessionLock};
-use super::stack::{nanoseconds, nanoseconds_at};
 use super::work::WorkResult;
 use super::worker::Worker;
 use ptc_base::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
@@ -82,7 +80,7 @@ fn go_on(
     memory: Option<MemoryBudget>,
     started: Instant,
 ) -> WorkResult {
-    match restore_program(worker, &request, resume, memory, started) {
+    match restore_program(&worker.programs, &request, resume, memory, started) {
         Ok(ResumedProgram { machine, context, pending, granted }) => {
             let gate = resume.gate.clone();
             WorkResult::Waiting(Box::new(ProgramRun::returned(
@@ -124,8 +122,8 @@ fn prepare(
     memory: Option<&MemoryBudget>,
     started: Instant,
 ) -> Result<ReadyMachine, Box<BeginError>> {
-    let deadline = deadline(request, started);
-    let program = checked(worker, request, memory, deadline)?;
+    let deadline = request.deadline(started);
+    let program = checked(&worker.programs, request, memory, deadline)?;
     ready(worker, request, memory, deadline, program)
 }
 
@@ -153,21 +151,6 @@ fn ready(
     Ok(ReadyMachine { machine, session, granted })
 }
 
-/// The request's program, unless it is too large or cannot be compiled.
-pub(super) fn checked(
-    worker: &Worker,
-    request: &EvalRequest,
-    memory: Option<&MemoryBudget>,
-    deadline: Deadline,
-) -> Result<Rc<Program>, Failure> {
-    let (size, limit) = (request.program.len(), request.limits.program_bytes);
-    if size > limit {
-        let text = format!("program size {size} bytes exceeds limit of {limit}");
-        return Err(Failure::new(Reason::ProgramTooLarge, text));
-    }
-    compiled(worker, request, memory, deadline).map_err(|error| Failure::from(&error))
-}
-
 /// The context as a value, and its share of the memory of all programs. It is granted data: the limit of the program's own
 /// memory does not count it (language.md 11).
 fn granted_context(
@@ -193,16 +176,6 @@ fn granted_context(
         }
         Ok(_) => Err(Failure::new(Reason::InvalidConfig, "the context must be a JSON object")),
         Err(error) => Err(Failure::from(&error)),
-    }
-}
-
-/// When the program has to end, compilation included.
-pub(super) fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
-    let limits = &request.limits;
-    Deadline {
-        clock: nanoseconds,
-        at: nanoseconds_at(started).saturating_add(whole_nanos(limits.timeout)),
-        allowed_ms: limits.timeout_ms(),
     }
 }
 
@@ -248,11 +221,13 @@ fn take_session(
     #[cfg(feature = "saved-sessions")]
     let place = match (&request.saved_session, setup.deadline) {
         (Some(saved), Some(deadline)) => {
-            restore(worker, key, saved, memory, deadline).map_err(|trouble| match trouble {
-                Trouble::Refused(error) => Box::from(Failure::from(&error)),
-                Trouble::Fault(fault) => {
-                    let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
-                    Box::new(BeginError { failure, fault: Some(fault) })
+            restore(&worker.sessions, &worker.programs, key, saved, memory, deadline).map_err(|trouble| {
+                match trouble {
+                    Trouble::Refused(error) => Box::from(Failure::from(&error)),
+                    Trouble::Fault(fault) => {
+                        let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
+                        Box::new(BeginError { failure, fault: Some(fault) })
+                    }
                 }
             })?
         }

@@ -1,6 +1,5 @@
 //! Hints on an error that depend on the program's text.
 
-use super::eval_start::deadline;
 use super::request::EvalRequest;
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_base::time::Instant;
@@ -30,7 +29,7 @@ pub(super) fn explained(
         memory_bytes: request.limits.memory_bytes,
         steps: STEPS,
         reservation: reservation.map(|reservation| reservation as Rc<dyn Reservation>),
-        deadline: Some(deadline(request, started)),
+        deadline: Some(request.deadline(started)),
     };
     match allowance.spend(|| ptc_compiler::nil_origin(&request.program, library(), &error)) {
         Ok((origin, _)) => error.with_hint(origin),

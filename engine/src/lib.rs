@@ -19,6 +19,7 @@ mod calls;
 mod compile;
 mod context;
 mod eval_end;
+mod eval_id;
 mod eval_start;
 mod explain;
 mod handle;
@@ -27,12 +28,12 @@ mod limits;
 pub mod measuring;
 mod observed_calls;
 mod outcome;
-mod pool;
 pub mod questions;
 mod request;
 #[cfg(feature = "saved-sessions")]
 mod restore;
 mod run;
+mod running_turn;
 #[cfg(feature = "saved-sessions")]
 mod saved_sessions;
 mod scheduler;
@@ -47,6 +48,7 @@ mod worker;
 pub use asking::{Asker, Desk, Gate, MOST_OPEN, MOST_QUESTIONS, Resume, SavedCall, Verdict};
 pub use call_log::CallLog;
 pub use context::RunContext;
+pub use eval_id::EvalId;
 pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture, gives_way};
 pub use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
@@ -57,7 +59,7 @@ pub use outcome::{
     SavedSession, SessionDraft, SessionFault, SessionReport, Suspended, ValueSource,
 };
 pub use ptc_base::memory::MemoryBudget;
-pub use request::{CallsSoFar, EvalId, EvalRequest, PrintSink, Render};
+pub use request::{CallsSoFar, EvalRequest, PrintSink, Render};
 #[cfg(feature = "saved-sessions")]
 pub use saved_sessions::SavedFailure;
 pub use scheduler::Turn;

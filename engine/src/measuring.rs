@@ -65,7 +65,7 @@ impl AskingProgram {
     pub fn restore(&self, resume: &Resume) -> Result<RestoredProgram, String> {
         let (_, request, _) = self.run.parts().ok_or("it has ended")?;
         let memory = self.worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
-        let restored = restore(&self.worker, request, resume, memory, time::now());
+        let restored = restore(&self.worker.programs, request, resume, memory, time::now());
         restored.map(RestoredProgram).map_err(|not| not.failure.full_message())
     }
 

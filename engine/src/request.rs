@@ -3,54 +3,20 @@
 use super::asking::Asker;
 #[cfg(feature = "saved-sessions")]
 use super::asking::Resume;
-use super::limits::Limits;
+use super::eval_id::EvalId;
+use super::limits::{Limits, whole_nanos};
 use super::outcome::SavedSession;
+use super::running_turn::{nanoseconds, nanoseconds_at};
 use super::session::{SessionKey, SessionRules};
 use super::sleeping::RunPermit;
 use super::tools::{AppTools, HostCalls};
 use crate::audience::Audience;
+use ptc_base::time::Instant;
 use ptc_schema::output_schema::OutputSchema;
-use std::fmt;
+use ptc_vm::meter::Deadline;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
-
-/// Number of an eval, unique in the process: joins log, trace, metrics and debug record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EvalId(u64);
-
-impl EvalId {
-    /// The next number.
-    #[expect(clippy::new_without_default, reason = "each call gives another id, which no default should")]
-    pub fn new() -> EvalId {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        EvalId(NEXT.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// The bare number, for places that have room for nothing else.
-    pub const fn number(self) -> u64 {
-        self.0
-    }
-
-    /// Appends its printed form.
-    pub fn write(self, out: &mut Vec<u8>) {
-        let digits = (16 - self.0.leading_zeros() as usize / 4).max(8);
-        out.extend_from_slice(b"ev_");
-        out.extend((0..digits).rev().map(|at| b"0123456789abcdef"[(self.0 >> (4 * at)) as usize & 15]));
-    }
-
-    /// The eval of that number.
-    pub const fn from_number(number: u64) -> EvalId {
-        EvalId(number)
-    }
-}
-
-impl fmt::Display for EvalId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ev_{:08x}", self.0)
-    }
-}
 
 /// The progress of a program's upstream calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -169,19 +135,14 @@ impl EvalRequest {
             id,
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_is_written_as_it_is_printed() {
-        for number in [0, 1, 0x2a, 0xffff_ffff, 0x1_0000_0000, u64::MAX] {
-            let id = EvalId::from_number(number);
-            let mut written = Vec::new();
-            id.write(&mut written);
-            assert_eq!(String::from_utf8(written).unwrap(), id.to_string());
+    /// When a program that began at `started` has to end, compilation included.
+    pub(super) fn deadline(&self, started: Instant) -> Deadline {
+        let limits = &self.limits;
+        Deadline {
+            clock: nanoseconds,
+            at: nanoseconds_at(started).saturating_add(whole_nanos(limits.timeout)),
+            allowed_ms: limits.timeout_ms(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Putting a saved session where a worker keeps sessions.
 
+use super::cache::KnownPrograms;
 use super::compile::compiled_again;
 use super::outcome::{SavedSession, SessionFault};
 use super::session::saved::{Trouble, read_session};
-use super::session::{SessionKey, SessionPlace, SessionState};
-use super::worker::Worker;
+use super::session::{SessionKey, SessionPlace, SessionState, SessionStore};
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_vm::meter::{Allowance, Deadline, Reservation};
 use std::cell::RefCell;
@@ -17,26 +17,27 @@ const MOST_BYTES: u64 = 1 << 30;
 ///
 /// The caller has the session to itself: a resident program of it has been given up, and its end has no effect.
 pub(super) fn restore(
-    worker: &Worker,
+    sessions: &SessionStore,
+    programs: &KnownPrograms,
     key: &SessionKey,
     saved: &SavedSession,
     memory: Option<&MemoryBudget>,
     deadline: Deadline,
 ) -> Result<Rc<RefCell<SessionPlace>>, Trouble> {
-    let place = worker.sessions.open(key);
+    let place = sessions.open(key);
     let known = place.borrow().state().map(SessionState::saved_version);
     if known == Some(saved.version) {
         return Ok(place);
     }
-    let state = read_saved(worker, saved, memory, deadline)?;
-    let (place, before) = worker.sessions.put(key, state);
+    let state = read_saved(programs, saved, memory, deadline)?;
+    let (place, before) = sessions.put(key, state);
     drop(before);
     Ok(place)
 }
 
 /// The saved session.
 pub(super) fn read_saved(
-    worker: &Worker,
+    programs: &KnownPrograms,
     saved: &SavedSession,
     memory: Option<&MemoryBudget>,
     deadline: Deadline,
@@ -50,7 +51,7 @@ pub(super) fn read_saved(
         deadline: Some(deadline),
     };
     let mut fault = None;
-    let mut compile = |text: &str| compiled_again(worker, text, memory, deadline);
+    let mut compile = |text: &str| compiled_again(programs, text, memory, deadline);
     let restored = allowance.spend(|| match read_session(blob, &mut compile) {
         Ok(restored) => Ok(Some(restored)),
         Err(Trouble::Refused(error)) => Err(error),

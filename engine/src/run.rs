@@ -6,13 +6,12 @@ use super::asking::{Desk, Gate, Verdict, ask};
 use super::calls::Calls;
 use super::context::RunContext;
 use super::eval_end::conclude;
-use super::eval_start::deadline;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
+use super::running_turn::{is_wanted, turn_is_over};
 use super::scheduler::Scheduler;
 use super::session::SessionLock;
 use super::sleeping::{LentPermit, sleep};
-use super::stack;
 use super::work::{Principal, Work, WorkResult};
 use crate::questions::{Answer, QuestionId};
 use futures_util::future::LocalBoxFuture;
@@ -208,8 +207,8 @@ impl ProgramRun {
                     self.is_ready = false;
                     return WorkResult::Waiting(self);
                 }
-                Step::Slice if !stack::is_wanted() => return WorkResult::Freed,
-                Step::Slice if stack::turn_is_over() || !self.made.is_empty() => {
+                Step::Slice if !is_wanted() => return WorkResult::Freed,
+                Step::Slice if turn_is_over() || !self.made.is_empty() => {
                     self.is_ready = true;
                     self.note_time(time::now());
                     if !self.is_late {
@@ -306,7 +305,7 @@ impl ProgramRun {
         self.context.pause(waited);
         self.alarm = None;
         if let Some(machine) = &mut self.machine {
-            machine.set_deadline(Some(deadline(&self.request, self.context.started())));
+            machine.set_deadline(Some(self.request.deadline(self.context.started())));
         }
     }
 

@@ -3,9 +3,9 @@
 use super::handle::Engine;
 use super::outcome::{Failure, SavedSession, SessionDraft, SessionFault};
 use super::restore::{read_saved, restore};
+use super::running_turn::{nanoseconds, nanoseconds_at};
 use super::session::saved::Trouble;
 use super::session::{SessionState, SessionView};
-use super::stack::{nanoseconds, nanoseconds_at};
 use super::work::Work;
 use super::worker::Worker;
 use futures_util::FutureExt as _;
@@ -61,7 +61,7 @@ impl Engine {
                 return Ok(here.view(look));
             }
             let memory = worker.memory.as_ref().map(|memory| memory.of(principal.as_ref()));
-            let state = read_saved(worker, &saved, memory.as_ref(), deadline())?;
+            let state = read_saved(&worker.programs, &saved, memory.as_ref(), deadline())?;
             Ok(state.view(look))
         })
     }
@@ -78,7 +78,8 @@ impl Engine {
         let session: Arc<str> = key.into();
         self.in_turns(key, principal.clone(), move |worker| {
             let memory = worker.memory.as_ref().map(|memory| memory.of(principal.as_ref()));
-            let place = restore(worker, &session, &saved, memory.as_ref(), deadline())?;
+            let place =
+                restore(&worker.sessions, &worker.programs, &session, &saved, memory.as_ref(), deadline())?;
             // Nobody else has it meanwhile: writing gives way to others.
             let mut state = place.borrow_mut().take().ok_or(SavedFailure::Busy)?;
             let (result, about) = change(&mut state);

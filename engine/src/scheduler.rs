@@ -1,4 +1,4 @@
-//! Scheduling of a worker's thread: programs run in turns of [`TURN`](super::stack::TURN), fairly by principal, and between two
+//! Scheduling of a worker's thread: programs run in turns of [`TURN`], fairly by principal, and between two
 //! turns the worker does its other work: connections, replies, new requests.
 //!
 //! Most programs end before they have used up a turn. So work begins at once, where it is requested, as long as no program of
@@ -10,8 +10,8 @@
 #![expect(clippy::disallowed_methods, reason = "turns share out what threads really have of time")]
 
 use super::limits::whole_nanos;
-use super::pool::{Pool, STACKS_OF_ONE};
-use super::stack::{self, Stack, TURN, TurnEnd};
+use super::running_turn::{TURN, is_running};
+use super::stack::{Pool, STACKS_OF_ONE, Stack, TurnEnd};
 use super::turns::{QueuePosition, Stacks, Turns};
 use super::work::{Principal, Work, WorkResult};
 use ptc_base::memory::MemoryBudget;
@@ -201,7 +201,7 @@ impl Scheduler {
     }
 
     fn is_next_at(&self, now: Instant, principal: &Principal) -> bool {
-        !stack::is_running() && !self.queue.borrow().has_program(principal) && !self.is_late_at(now)
+        !is_running() && !self.queue.borrow().has_program(principal) && !self.is_late_at(now)
     }
 
     /// Does `work` now, as far as it gets in one turn, or queues it.
@@ -445,7 +445,7 @@ impl Scheduler {
     }
 
     fn end(&self, principal: &Principal, served: u64, entry: Entry) {
-        if stack::is_running() || self.is_late() {
+        if is_running() || self.is_late() {
             return self.push(principal, served, entry);
         }
         self.serve(principal, served, entry);

@@ -5,24 +5,28 @@
 //!
 //! The machine itself needs no native stack beyond a small bound (docs/design.md explains why), and the tests of `.ci/run` hold
 //! it, the compiler and the library against threads of [`STACK_BYTES`]. Below each stack lies a guard page, so an overflow ends
-//! the process, as it does on a thread.
+//! the process, as it does on a thread. A worker keeps its stacks in a [`Pool`].
 
-use super::limits::whole_nanos;
+use super::running_turn::{self, is_wanted, turn_is_over};
 use super::work::{Work, WorkResult};
 use generator::{Generator, Gn, co_get_yield, co_yield_with};
-use ptc_base::time::{self, Clock, Instant};
+use ptc_base::memory::MemoryBudget;
 use ptc_vm::meter::{self, PauseAnswer, Pauses};
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
-use std::time::Duration;
 
 /// Bytes of one stack; the system allocates only touched pages.
-pub(super) const STACK_BYTES: usize = 256 << 10;
+const STACK_BYTES: usize = 256 << 10;
 
-/// How long a program has the thread before others have their turn.
-pub(super) const TURN: Duration = Duration::from_micros(500);
+/// Most stacks of one worker. If all are in use, paused work runs before new work begins.
+const MOST_STACKS: usize = 256;
+
+/// Most stacks of one principal's programs on a worker.
+pub(super) const STACKS_OF_ONE: usize = MOST_STACKS / 4;
+
+/// Stacks that a worker keeps when idle. They are part of a worker's cost, as its thread's own; only further ones are charged
+/// to the process's memory.
+const KEPT: usize = 2;
 
 /// How a turn ended.
 pub(super) enum TurnEnd {
@@ -41,16 +45,6 @@ type StackInput = Work;
 pub(super) struct Stack {
     coroutine: Generator<'static, StackInput, TurnEnd>,
     has_paused: bool,
-}
-
-thread_local! {
-    /// When the turn of the work that has the thread is over, in nanoseconds of [`nanoseconds`]; 0 before its first look at the
-    /// clock.
-    static TURN_ENDS: Cell<u64> = const { Cell::new(0) };
-    /// Whether the result of the work that has the thread is still of interest.
-    static WANTED: Cell<bool> = const { Cell::new(true) };
-    /// Whether some work has the thread, on a stack of its own.
-    static RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Stack {
@@ -84,12 +78,9 @@ impl Stack {
     }
 
     fn turn(&mut self, work: Option<Work>, wanted: bool) -> TurnEnd {
-        TURN_ENDS.set(0);
-        WANTED.set(wanted);
-        RUNNING.set(true);
+        running_turn::begin(wanted);
         let ended = self.coroutine.raw_send(work);
-        RUNNING.set(false);
-        WANTED.set(true);
+        running_turn::end();
         // Only an overflow ends a stack without a word, and nothing that lay on it has been dropped.
         let Some(ended) = ended else { std::process::abort() };
         self.has_paused = matches!(ended, TurnEnd::Paused);
@@ -118,48 +109,86 @@ const PAUSES: Pauses = Pauses { is_due: turn_is_over, pause };
 
 fn pause() -> PauseAnswer {
     co_yield_with(TurnEnd::Paused);
-    if WANTED.get() { PauseAnswer::GoOn } else { PauseAnswer::CutShort }
+    if is_wanted() { PauseAnswer::GoOn } else { PauseAnswer::CutShort }
 }
 
-/// Whether the work that has the thread should leave it to others. The turn begins with the first question: work that ends
-/// before it asks needs no clock.
-pub(super) fn turn_is_over() -> bool {
-    if !RUNNING.get() {
-        return true;
+/// Stacks that are idle, and the count of all.
+pub(super) struct Pool {
+    idle: Vec<Stack>,
+    made: usize,
+    memory: Option<MemoryBudget>,
+}
+
+impl Pool {
+    /// No stacks yet.
+    pub(super) fn new(memory: Option<MemoryBudget>) -> Pool {
+        Pool { idle: Vec::new(), made: 0, memory }
     }
-    // What unwinds is not interrupted: the thread would count as panicking for everyone.
-    if std::thread::panicking() {
-        return false;
+
+    /// An idle stack; `None` if all are in use and there is no memory for another.
+    pub(super) fn take(&mut self) -> Option<Stack> {
+        self.has_room().then(|| self.idle.pop()).flatten()
     }
-    let (now, ends) = (nanoseconds(), TURN_ENDS.get());
-    if ends == 0 {
-        TURN_ENDS.set(now + TURN.as_nanos() as u64);
+
+    /// Whether there is an idle stack, which is made if need be.
+    pub(super) fn has_room(&mut self) -> bool {
+        if !self.idle.is_empty() {
+            return true;
+        }
+        let charged = self.made >= KEPT;
+        if self.made >= MOST_STACKS || (charged && !self.try_charge()) {
+            return false;
+        }
+        let made = Stack::new();
+        match made {
+            Some(stack) => {
+                self.made += 1;
+                self.idle.push(stack);
+                true
+            }
+            None => {
+                if charged {
+                    self.give_back();
+                }
+                false
+            }
+        }
     }
-    ends != 0 && now >= ends
-}
 
-/// Whether some work has this thread, on a stack of its own: other work cannot begin before it pauses.
-pub(super) fn is_running() -> bool {
-    RUNNING.get()
-}
+    /// Whether something is on a stack.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.made > self.idle.len()
+    }
 
-/// Whether the result of the work that has the thread is still of interest.
-pub(super) fn is_wanted() -> bool {
-    WANTED.get()
-}
+    /// Takes back a stack that nothing is on.
+    pub(super) fn put(&mut self, stack: Stack) {
+        self.idle.push(stack);
+        if self.idle.len() > KEPT {
+            self.idle.pop();
+            self.made -= 1;
+            if self.made >= KEPT {
+                self.give_back();
+            }
+        }
+    }
 
-/// Nanoseconds since the first call of this function in the process.
-pub(super) fn nanoseconds() -> u64 {
-    nanoseconds_at(time::now())
-}
+    /// Frees those that are idle.
+    pub(super) fn close(&mut self) {
+        while self.idle.pop().is_some() {
+            self.made -= 1;
+            if self.made >= KEPT {
+                self.give_back();
+            }
+        }
+    }
 
-/// The same clock at another moment.
-pub(super) fn nanoseconds_at(moment: Instant) -> u64 {
-    whole_nanos(moment.saturating_duration_since(first()))
-}
+    fn try_charge(&self) -> bool {
+        self.memory.as_ref().is_none_or(|memory| memory.try_take(STACK_BYTES as u64))
+    }
 
-/// By the system's clock: threads may have others.
-fn first() -> Instant {
-    static FIRST: OnceLock<Instant> = OnceLock::new();
-    *FIRST.get_or_init(|| Clock::default().now())
+    fn give_back(&self) {
+        if let Some(memory) = &self.memory {
+            memory.give_back(STACK_BYTES as u64);
+        }
+    }
 }

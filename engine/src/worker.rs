@@ -1,7 +1,6 @@
 //! The state of one worker thread.
 
-use super::cache::ProgramCache;
-use super::compile::CompiledProgram;
+use super::cache::KnownPrograms;
 use super::request::EvalRequest;
 use super::scheduler::Scheduler;
 use super::session::SessionStore;
@@ -9,9 +8,8 @@ use super::work::{Work, WorkResult};
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
 use ptc_base::time::Instant;
 use ptc_vm::Value;
-use ptc_vm::meter::Account;
 use ptc_vm::value::{Map, forget_patterns, pattern_bytes};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -30,7 +28,7 @@ pub(super) struct CacheBytes {
 
 /// The state that the programs of one worker thread share.
 pub(super) struct Worker {
-    cache: RefCell<ProgramCache>,
+    pub(super) programs: KnownPrograms,
     pub(super) sessions: SessionStore,
     pub(super) scheduler: Rc<Scheduler>,
     pub(super) memory: Option<MemoryBudget>,
@@ -63,7 +61,7 @@ impl Worker {
             memory.as_ref().map_or(CACHES_BYTES, |budget| CACHES_BYTES.min(budget.limit() / CACHES_PART));
         let share = all / workers.max(1) as u64;
         Worker {
-            cache: RefCell::new(ProgramCache::new(usize::try_from(share).unwrap_or(usize::MAX))),
+            programs: KnownPrograms::new(usize::try_from(share).unwrap_or(usize::MAX)),
             sessions: SessionStore::default(),
             scheduler: Scheduler::new(memory.clone(), load),
             patterns_limit: share,
@@ -77,19 +75,6 @@ impl Worker {
         }
     }
 
-    /// The program of this text, if the worker knows it.
-    pub(super) fn known(&self, source: &str) -> Option<CompiledProgram> {
-        // What has to go for it is dropped when the cache is no longer borrowed.
-        let known = self.cache.borrow_mut().get(source);
-        known.map(|(program, _discarded)| program)
-    }
-
-    /// Remembers a program.
-    pub(super) fn remember(&self, source: &Arc<str>, program: &CompiledProgram) {
-        let discarded = self.cache.borrow_mut().insert(source.clone(), program.clone());
-        drop(discarded);
-    }
-
     /// Counts the data kept between programs and trims it to its bounds.
     pub(super) fn settle(&self) {
         let limit = self.patterns_limit;
@@ -97,7 +82,7 @@ impl Worker {
             forget_patterns();
             if pattern_bytes() as u64 > limit {
                 // Those that are left belong to constants, most of them of programs that are only remembered.
-                self.forget_programs();
+                self.programs.forget();
             }
         }
         let fits = |bytes: usize| self.patterns.as_ref().is_none_or(|held| held.resize(bytes as u64));
@@ -111,7 +96,7 @@ impl Worker {
 
     /// Drops everything cached for future programs, because there is no memory for running ones.
     pub(super) fn shed(&self) {
-        self.forget_programs();
+        self.programs.forget();
         forget_patterns();
         if let Some(patterns) = &self.patterns {
             let left = patterns.bytes().min(pattern_bytes() as u64);
@@ -121,18 +106,8 @@ impl Worker {
         self.report();
     }
 
-    fn forget_programs(&self) {
-        // What is dropped is nobody's who runs now.
-        let mut nobody = Account::new(u64::MAX);
-        let _installed = nobody.install();
-        let Ok(mut cache) = self.cache.try_borrow_mut() else { return };
-        let programs = cache.clear();
-        drop(cache);
-        drop(programs);
-    }
-
     fn report(&self) {
-        let programs = self.cache.try_borrow().map_or(self.reported.get().0, |cache| cache.bytes() as u64);
+        let programs = self.programs.bytes().map_or(self.reported.get().0, |bytes| bytes as u64);
         let patterns = pattern_bytes() as u64;
         let before = self.reported.replace((programs, patterns));
         if before != (programs, patterns) {

@@ -1,6 +1,7 @@
 //! `(ask {…})`: a program's own question to a person (waiting.md 3.4).
 
-use super::desk::{Desk, SavedCall};
+use super::board::SavedCall;
+use super::desk::Desk;
 use crate::questions::{Action, Answer, Form, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;

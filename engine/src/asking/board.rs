@@ -1,8 +1,9 @@
 //! The open questions of one program's calls, assembled for the asker.
 
-use super::{Asker, MOST_OPEN, SavedCall};
+use super::{Asker, MOST_OPEN};
 use crate::questions::{Answer, MAX_CALLS, PendingQuestion, Question, QuestionId, QuestionKind, Unanswered};
-use ptc_vm::machine::CallId;
+use ptc_vm::graph::WireWriter;
+use ptc_vm::machine::{CallId, FeatureRequest, HostRequest, UpstreamCall};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -36,6 +37,35 @@ pub(super) struct BlockedCall {
     pub(super) saved: Option<SavedCall>,
     /// Takes the answers; `None` until a restored call asks again.
     pub(super) tell: Option<oneshot::Sender<Answers>>,
+}
+
+/// How a waiting call continues once its program has left this process: its request is answered again from the start, with the
+/// same answers at hand. Each question of the same binding has its answer at once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedCall {
+    /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
+    pub request: Vec<u8>,
+    /// The progress that the answering code saves; [`Desk::progress`](super::Desk::progress) returns it.
+    pub progress: Option<Vec<u8>>,
+}
+
+impl SavedCall {
+    /// Of a call of an upstream's tool, with the progress that the answering code saves.
+    pub fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> SavedCall {
+        SavedCall::of(&HostRequest::Upstream(call.clone()), progress)
+    }
+
+    /// Of a request for something that an upstream has besides tools.
+    pub fn feature(request: &FeatureRequest) -> SavedCall {
+        SavedCall::of(&HostRequest::Feature(request.clone()), None)
+    }
+
+    /// Of any request.
+    pub fn of(request: &HostRequest, progress: Option<Vec<u8>>) -> SavedCall {
+        let mut written = WireWriter::new();
+        request.write(&mut written);
+        SavedCall { request: written.into_bytes(), progress }
+    }
 }
 
 /// One question of a call. Snapshots have it without its text: a restored call asks again.

@@ -1,10 +1,9 @@
 //! Where one call of a program asks.
 
+use super::board::SavedCall;
 use crate::context::RunContext;
 use crate::questions::{Answer, Question, Unanswered};
-use ptc_vm::graph::WireWriter;
-use ptc_vm::machine::{CallId, FeatureRequest, HostRequest, UpstreamCall};
-use serde::{Deserialize, Serialize};
+use ptc_vm::machine::CallId;
 use std::rc::Rc;
 
 /// Where one call of a program asks people.
@@ -12,35 +11,6 @@ use std::rc::Rc;
 pub struct Desk {
     run: Rc<RunContext>,
     call: CallId,
-}
-
-/// How a waiting call continues once its program has left this process: its request is answered again from the start, with the
-/// same answers at hand. Each question of the same binding has its answer at once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SavedCall {
-    /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
-    pub request: Vec<u8>,
-    /// The progress that the answering code saves; [`Desk::progress`] returns it.
-    pub progress: Option<Vec<u8>>,
-}
-
-impl SavedCall {
-    /// Of a call of an upstream's tool, with the progress that the answering code saves.
-    pub fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> SavedCall {
-        SavedCall::of(&HostRequest::Upstream(call.clone()), progress)
-    }
-
-    /// Of a request for something that an upstream has besides tools.
-    pub fn feature(request: &FeatureRequest) -> SavedCall {
-        SavedCall::of(&HostRequest::Feature(request.clone()), None)
-    }
-
-    /// Of any request.
-    pub fn of(request: &HostRequest, progress: Option<Vec<u8>>) -> SavedCall {
-        let mut written = WireWriter::new();
-        request.write(&mut written);
-        SavedCall { request: written.into_bytes(), progress }
-    }
 }
 
 impl Desk {

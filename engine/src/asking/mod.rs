@@ -13,7 +13,8 @@ mod record;
 
 pub(super) use ask::ask;
 pub(super) use board::Board;
-pub use desk::{Desk, SavedCall};
+pub use board::SavedCall;
+pub use desk::Desk;
 #[cfg(feature = "saved-sessions")]
 pub(super) use record::{NotRestored, ResumedProgram, leave, restore};
 

@@ -3,10 +3,10 @@
 
 use super::board::{BlockedCall, CallQuestion};
 use super::{Resume, SavedCall};
+use crate::cache::KnownPrograms;
 use crate::call_log::CallLog;
-use crate::compile::compiled_again;
+use crate::compile::{checked, compiled_again};
 use crate::context::RunContext;
-use crate::eval_start::{checked, deadline};
 use crate::outcome::{
     AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, EvalOutcome, Failure, PageRecord,
     ResultOverview, ResumeFault, Suspended,
@@ -14,7 +14,6 @@ use crate::outcome::{
 use crate::questions::QuestionKind;
 use crate::request::EvalRequest;
 use crate::session::saved::digest;
-use crate::worker::Worker;
 use ptc_base::codec;
 use ptc_base::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
 use ptc_base::time::{self, Instant};
@@ -181,7 +180,7 @@ impl From<Failure> for NotRestored {
 
 /// The program that `resume` has, for a request that was made when it was `now`. Runs on a stack of its own.
 pub(crate) fn restore(
-    worker: &Worker,
+    programs: &KnownPrograms,
     request: &EvalRequest,
     resume: &Resume,
     memory: Option<MemoryBudget>,
@@ -192,13 +191,13 @@ pub(crate) fn restore(
     let (pending, blocked) = waiting_calls(pending)?;
     // What it has used up of its time stays used up.
     let started = now.checked_sub(used).unwrap_or(now);
-    let deadline = deadline(request, started);
+    let deadline = request.deadline(started);
     // Under the limits of a fresh one.
-    checked(worker, request, memory.as_ref(), deadline)?;
+    checked(programs, request, memory.as_ref(), deadline)?;
     let mut text_left = MOST_TEXT;
     let mut compile = |text: &str| {
         text_left = text_left.checked_sub(text.len()).ok_or_else(|| Error::memory(MOST_TEXT as u64))?;
-        match compiled_again(worker, text, memory.as_ref(), deadline)? {
+        match compiled_again(programs, text, memory.as_ref(), deadline)? {
             Some(program) => Ok(program),
             None => Err(Error::verbatim(ptc_vm::Reason::ParseError, "a program of a snapshot is none")),
         }

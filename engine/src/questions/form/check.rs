@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use ptc_mcp::json::{Number, Value};
 use ptc_schema::parsed::order;
 
-use super::parse::{quoted, shown};
+use super::parse::{is_whole, quoted, shown};
 use super::{Choice, Field, Form, Length, Range, Wanted};
 
 /// Choices that a fault names.
@@ -151,9 +151,4 @@ impl Range {
             (Some(min), Some(max)) => format!("{kind} from {min} to {max}"),
         }
     }
-}
-
-/// Whether a number has no fraction. JSON Schema counts `1.0` as an integer.
-pub(super) fn is_whole(number: &Number) -> bool {
-    number.as_str().parse::<i128>().is_ok() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
 }

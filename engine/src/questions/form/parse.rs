@@ -195,7 +195,7 @@ fn number(schema: &Map, is_integer: bool) -> Result<Wanted, String> {
         return Err("\"minimum\" is above \"maximum\"".to_owned());
     }
     if is_integer {
-        let whole = |value: &Value| finite(value).filter(super::check::is_whole);
+        let whole = |value: &Value| finite(value).filter(is_whole);
         return Ok(Wanted::Integer { range, default: optional(schema, "default", "an integer", whole)? });
     }
     Ok(Wanted::Number { range, default: bound("default")? })
@@ -313,6 +313,11 @@ fn strings(list: &Value) -> Option<Vec<&str>> {
 
 fn found(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), shown)
+}
+
+/// Whether a number has no fraction. JSON Schema counts `1.0` as an integer.
+pub(super) fn is_whole(number: &Number) -> bool {
+    number.as_str().parse::<i128>().is_ok() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
 }
 
 /// The JSON of a value, cut, with hidden characters escaped.

@@ -5,7 +5,8 @@ use super::input_progress::{InputProgress, ResendCause};
 use bytes::Bytes;
 use ptc_base::time;
 use ptc_engine::RunContext;
-use ptc_upstreams::mcp::unfinished::{TaskState, read_task, read_task_result};
+use ptc_upstreams::mcp::read_task_result;
+use ptc_upstreams::mcp::unfinished::{TaskState, read_task};
 use ptc_upstreams::upstream::{
     CallFault, CallLimits, CallReply, Caller, InputRequired, MAX_INPUT_REQUESTS, Query, TaskAnswer, Upstream,
 };

@@ -27,5 +27,6 @@ mod wrapper;
 
 pub use features::is_role;
 pub use http::HttpUpstream;
+pub use result::read_task_result;
 pub use roots::ClientRoots;
 pub use stdio::StdioUpstream;

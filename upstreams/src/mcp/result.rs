@@ -110,12 +110,13 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
     })
 }
 
-/// As [`read`], of a result that did not come as a reply to `tools/call`.
+/// Reads the result that a task has ended with.
 ///
 /// # Errors
-/// As [`read`].
-pub(super) fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
+/// As those of `tools/call`. One that asks for more is none.
+pub fn read_task_result(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
     read(RawResult { bytes: result, outline: None, note: None }, may_wrap)
+        .map_err(|fault| CallFault { unfinished: None, ..fault })
 }
 
 /// Whether the `result` of a method besides `tools/call` is one that can be used.

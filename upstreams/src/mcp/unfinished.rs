@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::upstream::{
-    CallFault, CallReply, InputRequest, InputRequired, MAX_INPUT_KEY, MAX_INPUT_REQUESTS, MAX_REQUEST_STATE,
+    CallFault, InputRequest, InputRequired, MAX_INPUT_KEY, MAX_INPUT_REQUESTS, MAX_REQUEST_STATE,
     MAX_TASK_ID, TaskAnswer, Unfinished,
 };
 
@@ -118,14 +118,6 @@ pub fn read_task(answer: &Bytes) -> Result<TaskState, String> {
     })
 }
 
-/// Reads the result that a task has ended with.
-///
-/// # Errors
-/// As those of `tools/call`. One that asks for more is none.
-pub fn read_task_result(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
-    super::result::read_whole(result, may_wrap).map_err(|fault| CallFault { unfinished: None, ..fault })
-}
-
 fn all(requests: Requests<'_>) -> Vec<(Box<str>, InputRequest)> {
     let read = |(key, request): (String, &RawValue)| (key.into(), InputRequest::read(request.get()));
     requests.0.into_iter().map(read).collect()
@@ -194,6 +186,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::result::read_task_result;
     use super::*;
     use ptc_mcp::json::{Value, json};
 

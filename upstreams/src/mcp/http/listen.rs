@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::super::protocol;
 use super::event_rate::{EventRate, warn_too_fast};
 use super::post::{Endpoint, Outgoing, PostError, is_event_stream, let_go};
-use super::session::HttpSession;
+use super::session::{HttpSession, shutdown_limits};
 use crate::upstream::lifecycle::Lifecycle;
 use crate::upstream::{FaultReason, UpstreamEvent};
 use ptc_base::pace::{Pace, STEP, apart};
@@ -182,7 +182,7 @@ async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: 
                     replies
                 });
                 let replies = pace.wait(read).await;
-                let limits = super::transport::shutdown_limits();
+                let limits = shutdown_limits();
                 pace.wait(endpoint.send_replies(session, replies, &limits)).await;
             }
             if !rate.admits(decoder.marks() - marks, time::now()) {

@@ -11,6 +11,7 @@ mod listen;
 mod mirror;
 mod old_stream;
 mod post;
+mod rpc_failure;
 mod session;
 mod session_loss;
 mod transport;

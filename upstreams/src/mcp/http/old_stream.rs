@@ -25,8 +25,7 @@ use super::post::{
     ERROR_BODY, EVENTS, Endpoint, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing, PostError, Reply,
     ReplyResult, answer_of, body_fault, is_event_stream, plain_fault,
 };
-use super::session::HttpSession;
-use super::transport::shutdown_limits;
+use super::session::{HttpSession, shutdown_limits};
 use crate::upstream::lifecycle::{ConnectionEnd, EndKind};
 use crate::upstream::{CallFault, no_memory};
 use ptc_base::pace::{Pace, STEP, apart};

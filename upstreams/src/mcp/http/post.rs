@@ -13,7 +13,6 @@ use futures_util::stream::FuturesUnordered;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use ptc_mcp::Era;
-use ptc_mcp::RpcError;
 use ptc_mcp::headers;
 use ptc_mcp::message::id::{id_within, number_of_id};
 use ptc_mcp::message::lenient::{Message, Messages, parse};
@@ -21,11 +20,12 @@ use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
 
 use super::super::inbound::Inbound;
-use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
+use super::super::protocol::{CLIENT_VERSION, render};
 use super::super::repair::{TextPiece, complaint, pieces};
 use super::super::result::RawResult;
-use super::session::HttpSession;
-use super::session_loss::{told_by_error, told_by_status};
+use super::rpc_failure::RpcFailure;
+use super::session::{HttpSession, shutdown_limits};
+use super::session_loss::{session_lost, told_by_error, told_by_status};
 use crate::config::HttpConfig;
 use crate::sign_in::SignIn;
 use crate::upstream::http_refusal::{RetryAfter, explain, explain_redirect, moved_to, retry_after};
@@ -149,28 +149,6 @@ impl ServerRequests {
 
 /// A reply, or the fault of one that is none although it is addressed to the request.
 pub(super) type ReplyResult = Result<HttpReply, CallFault>;
-
-/// The `error` of a reply.
-pub(super) struct RpcFailure {
-    pub(super) error: RpcError,
-    /// Its status, of any kind.
-    pub(super) status: StatusCode,
-    /// Whether it carries the id of the request.
-    pub(super) is_addressed: bool,
-    /// Bytes of its JSON.
-    pub(super) bytes: u64,
-}
-
-impl RpcFailure {
-    fn read(json: &str, status: StatusCode, is_addressed: bool) -> Self {
-        Self { error: RpcError::read(json), status, is_addressed, bytes: json.len() as u64 }
-    }
-
-    pub(super) fn into_fault(self) -> CallFault {
-        let fault = rpc_fault(self.error, self.bytes);
-        if self.status.is_success() { fault } else { fault.with_status(self.status.as_u16()) }
-    }
-}
 
 /// Why no answer came.
 pub(super) enum PostError {
@@ -652,7 +630,7 @@ impl Endpoint {
                             () = session.over() => None,
                         };
                         if let Some(answer) = answer {
-                            let limits = super::transport::shutdown_limits();
+                            let limits = shutdown_limits();
                             let _ = endpoint.notify(&session, "reply", answer, &limits).await;
                         }
                     });
@@ -916,11 +894,6 @@ pub(super) fn plain_fault(status: StatusCode) -> CallFault {
         if status.is_server_error() { FaultReason::UpstreamUnavailable } else { FaultReason::UpstreamError };
     let code = status.as_u16();
     CallFault::new(reason, format!("http {code}")).with_status(code)
-}
-
-/// The fault of a request whose session the server has forgotten.
-pub(super) fn session_lost() -> CallFault {
-    CallFault::unavailable("session_lost").with_status(404)
 }
 
 fn unexpected(body: &[u8]) -> CallFault {

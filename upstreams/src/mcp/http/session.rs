@@ -1,8 +1,11 @@
 //! The result of a handshake: the era, the revision, a session id.
 
 use ptc_base::sync::Mutex;
+use ptc_base::time;
+use ptc_http::Limits;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use ptc_mcp::Era;
@@ -11,8 +14,12 @@ use tokio::sync::watch;
 use super::super::protocol::ServerHello;
 use super::mirror::Mirrors;
 use super::old_stream::OldStream;
+use super::session_loss::session_lost;
 use crate::upstream::lifecycle::{ConnectionEnd, EndKind, TransportConnection};
 use crate::upstream::{CallFault, ToolInfo};
+
+/// How long the last words to a server may take.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
 /// An agreement with a server. It is no connection: those belong to the client's pool.
 #[derive(Debug)]
@@ -167,7 +174,7 @@ impl HttpSession {
 
     /// Notes that the server has forgotten the session.
     pub(super) fn lost(&self) -> CallFault {
-        let fault = super::post::session_lost();
+        let fault = session_lost();
         self.end(ConnectionEnd { fault: fault.clone(), kind: EndKind::SessionLost });
         fault
     }
@@ -185,5 +192,17 @@ impl HttpSession {
 
     fn with<T>(&self, change: impl FnOnce(&mut SessionState) -> T) -> T {
         change(&mut self.state.lock())
+    }
+}
+
+/// Limits of the last words to a server.
+pub(super) fn shutdown_limits() -> Limits {
+    Limits {
+        connect: SHUTDOWN_LIMIT,
+        first_byte: None,
+        total: SHUTDOWN_LIMIT,
+        deadline: time::now() + SHUTDOWN_LIMIT,
+        max_bytes: 64 * 1024,
+        allowance: 0,
     }
 }

@@ -4,7 +4,8 @@
 use http::StatusCode;
 use ptc_mcp::RpcError;
 
-use super::post::RpcFailure;
+use super::rpc_failure::RpcFailure;
+use crate::upstream::CallFault;
 
 /// Codes of errors that concern messages rather than a tool's effect.
 const ABOUT_MESSAGES: [i64; 3] = [-32000, -32001, RpcError::INVALID_REQUEST];
@@ -82,6 +83,11 @@ pub(super) fn told_by_status(status: StatusCode, said: &str) -> bool {
         | StatusCode::TOO_MANY_REQUESTS => false,
         status => status.as_u16() >= 400 && names_lost_session(said),
     }
+}
+
+/// The fault of a request whose session the server has forgotten.
+pub(super) fn session_lost() -> CallFault {
+    CallFault::unavailable("session_lost").with_status(404)
 }
 
 #[cfg(test)]

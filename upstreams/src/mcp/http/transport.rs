@@ -17,7 +17,7 @@ use super::super::{protocol, result};
 use super::handshake::{self, RememberedProtocol};
 use super::listen;
 use super::post::{Endpoint, HttpReply, Outgoing, PostError};
-use super::session::HttpSession;
+use super::session::{HttpSession, shutdown_limits};
 use crate::config::{HttpConfig, UpstreamConfig};
 use crate::sign_in::SignIn;
 use crate::upstream::http_refusal::explain_start;
@@ -33,8 +33,6 @@ use ptc_secret::credentials::CredentialStore;
 const LISTEN_PATIENCE: Duration = Duration::from_millis(250);
 /// How long a server is asked whether it knows the session.
 const DOUBT_LIMIT: Duration = Duration::from_secs(2);
-/// How long the last words to a server may take.
-const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
 /// A tool server at a Streamable HTTP endpoint.
 ///
@@ -538,16 +536,5 @@ impl Drop for InFlight<'_> {
                 endpoint.client.close_idle(&endpoint.target);
             }
         });
-    }
-}
-
-pub(super) fn shutdown_limits() -> Limits {
-    Limits {
-        connect: SHUTDOWN_LIMIT,
-        first_byte: None,
-        total: SHUTDOWN_LIMIT,
-        deadline: time::now() + SHUTDOWN_LIMIT,
-        max_bytes: 64 * 1024,
-        allowance: 0,
     }
 }

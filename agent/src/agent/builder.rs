@@ -1,11 +1,10 @@
 //! The builder of an agent.
 
-use super::check;
 use crate::compaction::Compaction;
 use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
 use crate::settings::{
-    Agent, CompletionMode, Config, ConfigError, FormatOptions, MemoryStrategy, Mode, Output, Progress,
-    PtcReference, SystemPrompt, Transport,
+    Agent, CompletionMode, Config, FormatOptions, MemoryStrategy, Mode, Output, Progress, PtcReference,
+    SystemPrompt, Transport,
 };
 use crate::signature::{IntoSignature, Signature, SignatureError};
 use crate::template::Template;
@@ -437,13 +436,5 @@ impl AgentBuilder {
     pub fn format_options(mut self, options: FormatOptions) -> Self {
         self.config.format = options;
         self
-    }
-
-    /// The agent.
-    ///
-    /// # Errors
-    /// The first option that is wrong.
-    pub fn build(self) -> Result<Agent, ConfigError> {
-        check::config(self).map(|config| Agent(Arc::new(config)))
     }
 }

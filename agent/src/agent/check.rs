@@ -1,18 +1,29 @@
 //! Validation of an agent's options, one by one, with the messages of agent.md 3.
 
 use super::AgentBuilder;
-use crate::settings::{Config, ConfigError, Mode, Output, native_name};
+use crate::settings::{Agent, Config, ConfigError, Mode, Output, native_name};
 use crate::signature::{Signature, Type};
 use crate::template::Template;
 use crate::tool::{Expose, NativeResult, ToolSpec};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 fn refuse(wrong: bool, text: &str) -> Result<(), ConfigError> {
     if wrong { Err(ConfigError::new(text)) } else { Ok(()) }
 }
 
+impl AgentBuilder {
+    /// The agent.
+    ///
+    /// # Errors
+    /// The first option that is wrong.
+    pub fn build(self) -> Result<Agent, ConfigError> {
+        config(self).map(|config| Agent(Arc::new(config)))
+    }
+}
+
 /// The checked options of a builder.
-pub(super) fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
+fn config(builder: AgentBuilder) -> Result<Config, ConfigError> {
     let AgentBuilder {
         prompt,
         literal,

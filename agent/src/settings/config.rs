@@ -1,5 +1,6 @@
 //! The agent and its configuration.
 
+use super::progress::{Progress, checklist};
 use super::{CompletionMode, FormatOptions, MemoryStrategy, Mode, ProgressFn, SystemPrompt};
 use crate::compaction::Compaction;
 use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
@@ -167,6 +168,21 @@ impl Config {
     pub(crate) fn streams_text(&self) -> bool {
         let text = self.signature.as_ref().is_none_or(|signature| signature.returns.is_text());
         self.mode == Mode::Text && self.tools.is_empty() && text
+    }
+
+    /// Whether models read the progress: there is a plan, or a function that makes the text.
+    pub(crate) fn tells_progress(&self) -> bool {
+        !self.plan.is_empty() || self.progress.is_some()
+    }
+
+    /// The text on the progress after the program of this turn.
+    pub(crate) fn progress_text(&self, done: &[(String, String)], turn: u32) -> String {
+        let progress = Progress { plan: &self.plan, done, turn, max_turns: self.max_turns };
+        let Some(function) = &self.progress else { return checklist(progress) };
+        catch_unwind(AssertUnwindSafe(|| function(&progress))).unwrap_or_else(|_| {
+            tracing::warn!(target: crate::telemetry::TARGET, "progress_fn panicked and was ignored");
+            checklist(progress)
+        })
     }
 
     /// Whether an agent of one turn that only computes: its last value is its answer.

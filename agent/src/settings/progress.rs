@@ -1,8 +1,5 @@
 //! The plan's progress, shown to a PTC-Lisp agent's model after each program (agent.md 3, `plan`, `progress_fn`).
 
-use super::Config;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 /// The input for a progress text.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
@@ -19,25 +16,8 @@ pub struct Progress<'a> {
 /// Makes the text from the progress.
 pub type ProgressFn = dyn Fn(&Progress<'_>) -> String + Send + Sync;
 
-impl Config {
-    /// Whether models read the progress: there is a plan, or a function that makes the text.
-    pub(crate) fn tells_progress(&self) -> bool {
-        !self.plan.is_empty() || self.progress.is_some()
-    }
-
-    /// The text on the progress after the program of this turn.
-    pub(crate) fn progress_text(&self, done: &[(String, String)], turn: u32) -> String {
-        let progress = Progress { plan: &self.plan, done, turn, max_turns: self.max_turns };
-        let Some(function) = &self.progress else { return checklist(progress) };
-        catch_unwind(AssertUnwindSafe(|| function(&progress))).unwrap_or_else(|_| {
-            tracing::warn!(target: crate::telemetry::TARGET, "progress_fn panicked and was ignored");
-            checklist(progress)
-        })
-    }
-}
-
 /// The plan's steps with a mark at those that are done, known by their text or their number.
-fn checklist(progress: Progress<'_>) -> String {
+pub(super) fn checklist(progress: Progress<'_>) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut listed = vec![false; progress.done.len()];
     for (at, step) in progress.plan.iter().enumerate() {

@@ -74,15 +74,6 @@ pub(super) fn field<'a>(object: &'a ptc_base::json::Map, name: &str) -> Option<&
         .or_else(|| object.get(&name.replace('_', "-")))
 }
 
-/// Whether `key` is how a field of this name may be written.
-pub(super) fn means(name: &str, key: &str) -> bool {
-    name.len() == key.len()
-        && name
-            .bytes()
-            .zip(key.bytes())
-            .all(|(a, b)| a == b || (matches!(a, b'-' | b'_') && matches!(b, b'-' | b'_')))
-}
-
 fn check<'a>(ty: &'a Type, value: &Json, path: &mut Vec<std::borrow::Cow<'a, str>>, out: &mut Mismatches) {
     let expected = match (ty, value) {
         (Type::Optional(_), Json::Null) | (Type::Any, _) => return,

@@ -18,7 +18,7 @@ pub use coerce::Coerced;
 pub(crate) use coerce::{coerce_fields, coerce_in_place};
 pub(crate) use json_schema::Shape;
 pub use json_schema::{Schema, SchemaError};
-pub use parse::SignatureError;
+pub use parse::{IntoSignature, SignatureError};
 
 /// Parameters and the type of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,39 +27,6 @@ pub struct Signature {
     pub params: Vec<Field>,
     /// The type of the result.
     pub returns: Type,
-}
-
-/// Accepted as a signature: a parsed one, or its text.
-pub trait IntoSignature {
-    /// The signature.
-    ///
-    /// # Errors
-    /// The text is none.
-    fn into_signature(self) -> Result<Signature, SignatureError>;
-}
-
-impl IntoSignature for Signature {
-    fn into_signature(self) -> Result<Signature, SignatureError> {
-        Ok(self)
-    }
-}
-
-impl IntoSignature for &str {
-    fn into_signature(self) -> Result<Signature, SignatureError> {
-        Signature::parse(self)
-    }
-}
-
-impl IntoSignature for String {
-    fn into_signature(self) -> Result<Signature, SignatureError> {
-        Signature::parse(&self)
-    }
-}
-
-impl IntoSignature for &String {
-    fn into_signature(self) -> Result<Signature, SignatureError> {
-        Signature::parse(self)
-    }
 }
 
 /// A named and typed place: a parameter or the field of a map.
@@ -74,7 +41,9 @@ pub struct Field {
 impl Field {
     /// Whether `name` means this field, with `-` and `_` for each other.
     pub(crate) fn is_called(&self, name: &str) -> bool {
-        check::means(&self.name, name)
+        let is_dash = |byte: u8| matches!(byte, b'-' | b'_');
+        self.name.len() == name.len()
+            && self.name.bytes().zip(name.bytes()).all(|(a, b)| a == b || (is_dash(a) && is_dash(b)))
     }
 }
 

@@ -50,6 +50,39 @@ impl Signature {
     }
 }
 
+/// Accepted as a signature: a parsed one, or its text.
+pub trait IntoSignature {
+    /// The signature.
+    ///
+    /// # Errors
+    /// The text is none.
+    fn into_signature(self) -> Result<Signature, SignatureError>;
+}
+
+impl IntoSignature for Signature {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Ok(self)
+    }
+}
+
+impl IntoSignature for &str {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Signature::parse(self)
+    }
+}
+
+impl IntoSignature for String {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Signature::parse(&self)
+    }
+}
+
+impl IntoSignature for &String {
+    fn into_signature(self) -> Result<Signature, SignatureError> {
+        Signature::parse(self)
+    }
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,

@@ -223,7 +223,7 @@ fn trace(emitter: &Emitter, span_id: &str, parent_span_id: &str, turn: u32, even
             retained_bytes = call.retained_bytes,
         ),
         other => {
-            let mut fields = fields(other);
+            let mut fields = other.fields();
             let contents = take_contents(other, &mut fields);
             tracing::info!(
                 target: TARGET, event = other.name(), agent_id, agent_name, trace_id, span_id, parent_span_id, turn,
@@ -236,71 +236,75 @@ fn trace(emitter: &Emitter, span_id: &str, parent_span_id: &str, turn: u32, even
     }
 }
 
-pub(super) fn fields(event: &Event<'_>) -> Json {
-    match *event {
-        Event::RunStart => json!({}),
-        Event::RunStop { status, reason, duration } => {
-            json!({"status": status, "reason": reason, "duration_ms": millis(duration)})
+impl Event<'_> {
+    /// Its fields as JSON, durations in milliseconds.
+    #[must_use]
+    pub fn fields(&self) -> Json {
+        match *self {
+            Event::RunStart => json!({}),
+            Event::RunStop { status, reason, duration } => {
+                json!({"status": status, "reason": reason, "duration_ms": millis(duration)})
+            }
+            Event::RunException { duration } => json!({"status": "dropped", "duration_ms": millis(duration)}),
+            Event::TurnStart { kind, tools_count } => json!({"type": kind, "tools_count": tools_count}),
+            Event::TurnStop {
+                kind,
+                duration,
+                input_tokens,
+                output_tokens,
+                program,
+                result_preview,
+                prints,
+                raw_response,
+            } => json!({
+                "type": kind, "duration_ms": millis(duration), "tokens": input_tokens + output_tokens,
+                "input_tokens": input_tokens, "output_tokens": output_tokens, "program": program,
+                "result_preview": result_preview, "prints": prints, "raw_response": raw_response.map(summary),
+            }),
+            Event::LlmStart { model, messages } => json!({"model": model, "messages": messages}),
+            Event::LlmStop { model, response, input_tokens, output_tokens, duration } => json!({
+                "model": model,
+                "response": summary(response), "tokens": input_tokens + output_tokens, "input_tokens": input_tokens,
+                "output_tokens": output_tokens, "duration_ms": millis(duration),
+            }),
+            Event::LlmException { model, message, duration } => {
+                json!({"model": model, "message": message, "duration_ms": millis(duration)})
+            }
+            Event::ToolStart { tool_name, exposure_layer, args } => {
+                json!({"tool_name": tool_name, "exposure_layer": exposure_layer, "args": args})
+            }
+            Event::ToolStop { tool_name, exposure_layer, result, duration } => json!({
+                "tool_name": tool_name, "exposure_layer": exposure_layer, "result": result,
+                "duration_ms": millis(duration),
+            }),
+            Event::ToolException { tool_name, exposure_layer, message, duration } => json!({
+                "tool_name": tool_name, "exposure_layer": exposure_layer, "message": message,
+                "duration_ms": millis(duration),
+            }),
+            Event::ToolCall(ToolCallEvent {
+                tool_name,
+                exposure_layer,
+                cached,
+                error,
+                duration,
+                result_preview_truncated,
+                full_result_cached,
+                cache_key_hash,
+                retained_bytes,
+            }) => json!({
+                "tool_name": tool_name, "exposure_layer": exposure_layer, "cached": cached, "error": error,
+                "duration_ms": millis(duration), "result_preview_truncated": result_preview_truncated,
+                "full_result_cached": full_result_cached, "cache_key_hash": cache_key_hash,
+                "retained_bytes": retained_bytes,
+            }),
+            Event::ForkStart { kind: _, count } => json!({"count": count}),
+            Event::ForkStop { kind: _, count, errors, duration } => {
+                json!({"count": count, "errors": errors, "duration_ms": millis(duration)})
+            }
+            Event::CompactionTriggered { messages, tokens, strategy, reason } => json!({
+                "messages_before": messages.0, "messages_after": messages.1, "tokens_before": tokens.0,
+                "tokens_after": tokens.1, "strategy": strategy, "reason": reason,
+            }),
         }
-        Event::RunException { duration } => json!({"status": "dropped", "duration_ms": millis(duration)}),
-        Event::TurnStart { kind, tools_count } => json!({"type": kind, "tools_count": tools_count}),
-        Event::TurnStop {
-            kind,
-            duration,
-            input_tokens,
-            output_tokens,
-            program,
-            result_preview,
-            prints,
-            raw_response,
-        } => json!({
-            "type": kind, "duration_ms": millis(duration), "tokens": input_tokens + output_tokens,
-            "input_tokens": input_tokens, "output_tokens": output_tokens, "program": program,
-            "result_preview": result_preview, "prints": prints, "raw_response": raw_response.map(summary),
-        }),
-        Event::LlmStart { model, messages } => json!({"model": model, "messages": messages}),
-        Event::LlmStop { model, response, input_tokens, output_tokens, duration } => json!({
-            "model": model,
-            "response": summary(response), "tokens": input_tokens + output_tokens, "input_tokens": input_tokens,
-            "output_tokens": output_tokens, "duration_ms": millis(duration),
-        }),
-        Event::LlmException { model, message, duration } => {
-            json!({"model": model, "message": message, "duration_ms": millis(duration)})
-        }
-        Event::ToolStart { tool_name, exposure_layer, args } => {
-            json!({"tool_name": tool_name, "exposure_layer": exposure_layer, "args": args})
-        }
-        Event::ToolStop { tool_name, exposure_layer, result, duration } => json!({
-            "tool_name": tool_name, "exposure_layer": exposure_layer, "result": result,
-            "duration_ms": millis(duration),
-        }),
-        Event::ToolException { tool_name, exposure_layer, message, duration } => json!({
-            "tool_name": tool_name, "exposure_layer": exposure_layer, "message": message,
-            "duration_ms": millis(duration),
-        }),
-        Event::ToolCall(ToolCallEvent {
-            tool_name,
-            exposure_layer,
-            cached,
-            error,
-            duration,
-            result_preview_truncated,
-            full_result_cached,
-            cache_key_hash,
-            retained_bytes,
-        }) => json!({
-            "tool_name": tool_name, "exposure_layer": exposure_layer, "cached": cached, "error": error,
-            "duration_ms": millis(duration), "result_preview_truncated": result_preview_truncated,
-            "full_result_cached": full_result_cached, "cache_key_hash": cache_key_hash,
-            "retained_bytes": retained_bytes,
-        }),
-        Event::ForkStart { kind: _, count } => json!({"count": count}),
-        Event::ForkStop { kind: _, count, errors, duration } => {
-            json!({"count": count, "errors": errors, "duration_ms": millis(duration)})
-        }
-        Event::CompactionTriggered { messages, tokens, strategy, reason } => json!({
-            "messages_before": messages.0, "messages_after": messages.1, "tokens_before": tokens.0,
-            "tokens_after": tokens.1, "strategy": strategy, "reason": reason,
-        }),
     }
 }

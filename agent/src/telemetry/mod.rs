@@ -5,7 +5,6 @@
 
 mod emit;
 
-use ptc_base::json::Value as Json;
 pub use ptc_vm::machine::ForkKind;
 use std::time::Duration;
 
@@ -229,11 +228,5 @@ impl Event<'_> {
             Event::ForkStop { kind: ForkKind::Pcalls, .. } => "pcalls.stop",
             Event::CompactionTriggered { .. } => "compaction.triggered",
         }
-    }
-
-    /// Its fields as JSON, durations in milliseconds.
-    #[must_use]
-    pub fn fields(&self) -> Json {
-        emit::fields(self)
     }
 }

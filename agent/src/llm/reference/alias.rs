@@ -1,6 +1,6 @@
 //! Short aliases for models. Their targets change with the providers' offers; `provider:model` always works.
 
-use super::{ModelError, Provider};
+use super::Provider;
 use Provider::{Anthropic, Bedrock, Google, Groq, Ollama, OpenAi, OpenRouter};
 
 /// An alias's model name at each provider.
@@ -44,18 +44,4 @@ pub(super) fn only(ids: Ids) -> Option<(Provider, &'static str)> {
         [only] => Some(*only),
         _ => None,
     }
-}
-
-/// A model on this provider, or on its only one.
-pub(super) fn pick(
-    alias: &str,
-    ids: Ids,
-    provider: Provider,
-) -> Result<(Provider, &'static str), ModelError> {
-    let here = ids.iter().copied().find(|(on, _)| *on == provider);
-    here.or_else(|| only(ids)).ok_or_else(|| ModelError::NotOnProvider {
-        alias: alias.to_owned(),
-        provider,
-        on: ids.iter().map(|(on, _)| on.name()).collect(),
-    })
 }

@@ -165,7 +165,7 @@ impl ModelRef {
             Some((Some(provider), _, model)) => {
                 match alias::ids(model).filter(|_| provider != Provider::Ollama) {
                     None => Ok(at(provider, model)),
-                    Some(ids) => alias::pick(model, ids, provider).map(|(provider, id)| at(provider, id)),
+                    Some(ids) => pick(model, ids, provider).map(|(provider, id)| at(provider, id)),
                 }
             }
             _ if base_url.is_some() && !name.is_empty() => Ok(at(Provider::OpenAiCompat, name)),
@@ -177,7 +177,7 @@ impl ModelRef {
                     Some(given) => Provider::named(given)
                         .ok_or_else(|| ModelError::UnknownProvider { name: given.to_owned() })?,
                 };
-                alias::pick(name, ids, provider).map(|(provider, id)| at(provider, id))
+                pick(name, ids, provider).map(|(provider, id)| at(provider, id))
             }
         }
     }
@@ -207,6 +207,16 @@ impl ModelRef {
             _ => openai(&place, connect),
         }
     }
+}
+
+/// A model on this provider, or on its only one.
+fn pick(alias: &str, ids: alias::Ids, provider: Provider) -> Result<(Provider, &'static str), ModelError> {
+    let here = ids.iter().copied().find(|(on, _)| *on == provider);
+    here.or_else(|| alias::only(ids)).ok_or_else(|| ModelError::NotOnProvider {
+        alias: alias.to_owned(),
+        provider,
+        on: ids.iter().map(|(on, _)| on.name()).collect(),
+    })
 }
 
 /// Where a model is, and how it is let in.

@@ -3,93 +3,43 @@
 //! They are sent with the notifications of the call: on a pipe, or on the event stream that answers its POST. The
 //! reply arrives as a message of its own, and is matched by its id, once.
 
-use ptc_host::sync::Mutex;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use ahash::AHashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_mcp::RpcError;
 use ptc_mcp::json::object_text;
 use ptc_mcp::message::id::IdMember;
 use ptc_mcp::message::strict::StrictMessage;
 use tokio::sync::{mpsc, oneshot};
-use tracing::debug;
 
 use super::connection::Connection;
+use super::open_requests::{MAX_OPEN, MAX_REPLY};
+
+pub use super::open_requests::ClientReply;
 
 /// The prefix of the ids of our requests; 24 characters of base64url follow.
 const PREFIX: &str = "q_";
 const RANDOM: usize = 18;
-/// Most requests of one conversation that wait for their replies, including those kept for a late reply.
-const MAX_OPEN: usize = 256;
-/// Longest reply that is read, in bytes.
-const MAX_REPLY: usize = 256 << 10;
 
-/// The reply of a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClientReply {
-    /// `result` as written.
-    Result(String),
-    /// `error`.
-    Error(RpcError),
-}
-
-/// The open requests of one conversation.
-#[derive(Debug, Default)]
-pub(super) struct ClientRequests(Mutex<AHashMap<Arc<str>, oneshot::Sender<ClientReply>>>);
-
-impl ClientRequests {
-    /// Takes a message that is a reply to one of our requests. Returns whether it was.
-    pub(super) fn take(&self, message: &StrictMessage<'_>) -> bool {
-        let IdMember::Valid(id) = &message.id else { return false };
-        let id = id.json().trim_matches('"');
-        let Some(waiting) = self.open().remove(id) else { return false };
-        let reply = match (message.result, message.error) {
-            (Some(result), None) if result.len() <= MAX_REPLY => ClientReply::Result(result.to_owned()),
-            (_, Some(error)) => ClientReply::Error(RpcError::read(error)),
-            _ => ClientReply::Error(RpcError::invalid_request()),
-        };
-        debug!(event = "client_replied", is_error = matches!(reply, ClientReply::Error(_)));
-        // The task that asked may have ended.
-        let _ = waiting.send(reply);
-        true
+/// Forwards a reply to the replica that has sent its request, if there may be one.
+pub(super) fn hand_on(connection: &Connection, message: &StrictMessage<'_>) {
+    let (Some(elsewhere), IdMember::Valid(id)) = (connection.elsewhere(), &message.id) else { return };
+    let name = id.json().trim_matches('"');
+    let length = message.result.or(message.error).map_or(0, str::len);
+    if !name.starts_with(PREFIX) || length > MAX_REPLY {
+        return;
     }
-
-    /// Forwards a reply to the replica that has sent its request, if there may be one.
-    pub(super) fn hand_on(connection: &Connection, message: &StrictMessage<'_>) {
-        let (Some(elsewhere), IdMember::Valid(id)) = (connection.elsewhere(), &message.id) else { return };
-        let name = id.json().trim_matches('"');
-        let length = message.result.or(message.error).map_or(0, str::len);
-        if !name.starts_with(PREFIX) || length > MAX_REPLY {
-            return;
+    let text = object_text(|out| {
+        out.string("jsonrpc", "2.0");
+        out.raw("id", id.json());
+        if let Some(result) = message.result {
+            out.raw("result", result);
         }
-        let text = object_text(|out| {
-            out.string("jsonrpc", "2.0");
-            out.raw("id", id.json());
-            if let Some(result) = message.result {
-                out.raw("result", result);
-            }
-            if let Some(error) = message.error {
-                out.raw("error", error);
-            }
-        });
-        elsewhere.reply_came(name, text);
-    }
-
-    /// The ids of all open requests.
-    pub(super) fn ids(&self) -> Vec<Arc<str>> {
-        self.open().keys().cloned().collect()
-    }
-
-    /// Drops all open requests: the conversation has ended.
-    pub(super) fn forget(&self) {
-        self.open().clear();
-    }
-
-    fn open(&self) -> MutexGuard<'_, AHashMap<Arc<str>, oneshot::Sender<ClientReply>>> {
-        self.0.lock()
-    }
+        if let Some(error) = message.error {
+            out.raw("error", error);
+        }
+    });
+    elsewhere.reply_came(name, text);
 }
 
 /// The messages to the client of a call.

@@ -17,9 +17,9 @@ use ptc_mcp::message::strict::StrictMessage;
 use tokio::sync::oneshot;
 
 use super::client::KnownClient;
-use super::client_requests::ClientRequests;
 use super::drain::Drain;
 use super::elicitation::Elicitation;
+use super::open_requests::ClientRequests;
 use super::replica_port::Elsewhere;
 use crate::principal::Owner;
 

@@ -23,6 +23,7 @@ pub mod listeners;
 mod log_budget;
 pub mod methods;
 pub mod observer;
+mod open_requests;
 pub mod principal;
 pub mod progress;
 pub mod public_url;

@@ -25,7 +25,7 @@ use ptc_mcp::message::id::{IdMember, RequestId};
 use ptc_mcp::message::strict::StrictMessage;
 use tracing::{debug, warn};
 
-use super::client_requests::ClientRequests;
+use super::client_requests::hand_on;
 use super::connection::Connection;
 use super::handler_outcome::{Disposition, HandlerOutcome};
 use super::reply::{self, Answers};
@@ -45,7 +45,7 @@ impl Service {
         };
         if message.method.is_none() && message.is_response() {
             if !from.connection.client_requests().take(message) {
-                ClientRequests::hand_on(from.connection, message);
+                hand_on(from.connection, message);
                 roots::take(self, from.connection, message);
             }
             return HandlerOutcome::Silent;

@@ -8,7 +8,6 @@ mod context;
 mod dialect;
 mod registry;
 pub mod reply;
-mod task;
 
 use futures_util::future::BoxFuture;
 
@@ -18,8 +17,7 @@ pub use dialect::{CallExtras, QuestionDialect};
 pub use registry::Registry;
 pub use reply::ToolReply;
 pub(crate) use reply::short_name;
-pub use reply::{Instead, ReplyText};
-pub use task::{Task, TaskState};
+pub use reply::{Instead, ReplyText, Task, TaskState};
 
 use ptc_mcp::json::Raw;
 

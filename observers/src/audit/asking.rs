@@ -10,8 +10,15 @@ use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
 
 use super::{AuditLog, Subject};
 
+impl AuditLog {
+    /// An asker for a program, whose questions and answers are recorded here.
+    pub fn over(self: Arc<Self>, subject: Subject, asker: Arc<dyn Asker>) -> Arc<dyn Asker> {
+        Arc::new(AuditedAsker { log: self, subject, inner: asker, told: Arc::default() })
+    }
+}
+
 /// An asker whose questions and answers are recorded.
-pub(super) struct AuditedAsker {
+struct AuditedAsker {
     log: Arc<AuditLog>,
     subject: Subject,
     inner: Arc<dyn Asker>,
@@ -22,10 +29,6 @@ pub(super) struct AuditedAsker {
 type QuestionLog = Mutex<BTreeMap<QuestionId, Question>>;
 
 impl AuditedAsker {
-    pub(super) fn new(log: Arc<AuditLog>, subject: Subject, inner: Arc<dyn Asker>) -> AuditedAsker {
-        AuditedAsker { log, subject, inner, told: Arc::default() }
-    }
-
     /// Records the questions that are new.
     fn asked(&self, open: &[PendingQuestion]) {
         let mut told = self.told.lock();

@@ -16,12 +16,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ptc_host::aggregator::{AuditedCall, AuditedSampling, CallAudit};
-use ptc_host::engine::{Asker, EvalId};
+use ptc_host::engine::EvalId;
 use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, AnsweredBy, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_mcp::json::{Object, object_text};
 
-use self::asking::AuditedAsker;
 use self::writer::AuditWriter;
 use super::metrics::{Exposition, MetricKind};
 use ptc_host::digest::sha256_hex;
@@ -58,11 +57,6 @@ impl AuditLog {
         let mut lines = to.family("ptc_audit_lines", "Lines of the audit log.", MetricKind::Counter);
         lines.sample(&[("outcome", "written")], counts.written.load(Ordering::Relaxed));
         lines.sample(&[("outcome", "lost")], counts.lost.load(Ordering::Relaxed));
-    }
-
-    /// An asker for a program, whose questions and answers are recorded here.
-    pub fn over(self: Arc<Self>, subject: Subject, asker: Arc<dyn Asker>) -> Arc<dyn Asker> {
-        Arc::new(AuditedAsker::new(self, subject, asker))
     }
 
     /// Records that a run has begun, waits, resumes or has ended.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use ptc_host::engine::{EvalId, Verdict};
+use ptc_host::engine::{Asker, EvalId, Verdict};
 use ptc_host::questions::approval::{Decision, asked_call, message};
 use ptc_host::questions::{Action, ArgumentsDigest, Channel, Form, Level, Mode};
 use ptc_host::upstream::FaultReason;

@@ -317,7 +317,7 @@ impl HttpServer {
     async fn listen_to_replicas(&self) {
         let sessions = &self.endpoint.sessions;
         match sessions.ends() {
-            Some(ends) => ends.clone().listen(sessions.clone()).await,
+            Some(ends) => super::replica_listener::listen(ends.clone(), sessions.clone()).await,
             None => std::future::pending().await,
         }
     }

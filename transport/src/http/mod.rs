@@ -27,6 +27,7 @@ mod patience;
 mod portable_id;
 mod post;
 mod replica_announcements;
+mod replica_listener;
 mod router;
 mod sealed_id;
 mod sessions;

@@ -1,4 +1,4 @@
-//! Replica announcements: closed HTTP sessions, and the messages that [`siblings`] forward (state.md 5.2).
+//! Replica announcements: closed HTTP sessions, and the messages that [`siblings`](super::siblings) forward (state.md 5.2).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,21 +12,19 @@ use ptc_host::state::{
 use tokio::sync::Notify;
 use tracing::warn;
 
-use super::sessions::Sessions;
-use super::siblings;
 use ptc_host::digest::sha256_hex;
 use ptc_host::time;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::server_state::ServerState;
 
 /// The interval of polls: other replicas hear of an end within a second.
-const LISTENING: Duration = Duration::from_millis(500);
+pub(super) const LISTENING: Duration = Duration::from_millis(500);
 /// The time for a replica to process an announcement after its poll.
 const HEARING: Duration = Duration::from_millis(100);
 /// How long a stopping process waits for its announcements to be sent.
 const SETTLING: Duration = Duration::from_secs(2);
 /// The prefix of announcements of closed sessions.
-const SAID: &str = "http-session-ended ";
+pub(super) const SAID: &str = "http-session-ended ";
 
 /// The store, as HTTP sessions use it.
 #[derive(Debug, Clone)]
@@ -125,75 +123,22 @@ impl Ends {
         let _ = time::timeout(SETTLING, told).await;
     }
 
-    /// Looks up the record of a session that was adopted. Recent announcements are known already.
-    pub(super) fn check(&self, id: &str, principal: &Principal, sessions: &Arc<Sessions>) {
-        let (ends, id, principal) = (self.clone(), Arc::<str>::from(id), principal.clone());
-        let sessions = Arc::downgrade(sessions);
-        spawn(async move {
-            let known = ends.known(&id, &principal).await;
-            if let (Some(known), Some(sessions)) = (known, sessions.upgrade()) {
-                known.applied(&hash_of(&id), &sessions);
-            }
-        });
-    }
-
     /// The record of a session, if there is one.
-    async fn known(&self, id: &str, principal: &Principal) -> Option<SessionFact> {
+    pub(super) async fn known(&self, id: &str, principal: &Principal) -> Option<SessionFact> {
         match self.store.read(&key(principal.name(), &hash_of(id))?).await {
             Err(StateError::Gone) => Some(SessionFact::Ended),
             Ok(Some(Versioned { blob: Some(level), .. })) => Some(SessionFact::Level(level)),
             _ => None,
         }
     }
-
-    /// Looks up the records of all open sessions after announcements were missed.
-    async fn check_all(&self, sessions: &Sessions) {
-        warn!(event = "http_session_news_missed");
-        for session in sessions.all_open() {
-            if let Some(known) = self.known(&session.id, &session.principal).await {
-                known.applied(&hash_of(&session.id), sessions);
-            }
-        }
-    }
-
-    /// Receives announcements of other replicas until the sessions are dropped.
-    pub(super) async fn listen(self, sessions: Arc<Sessions>) {
-        let mut heard = 0;
-        loop {
-            if let Ok(news) = self.store.news(heard).await {
-                // Before its first poll a replica has no session that could have been closed elsewhere.
-                if news.missed && heard > 0 {
-                    self.check_all(&sessions).await;
-                }
-                heard = news.until;
-                for said in &news.said {
-                    match said.strip_prefix(SAID) {
-                        Some(hash) => sessions.ended_elsewhere(hash),
-                        None => siblings::heed(said, &self, &sessions),
-                    }
-                }
-            }
-            time::sleep(LISTENING).await;
-        }
-    }
 }
 
 /// The stored fact about a session.
-enum SessionFact {
+pub(super) enum SessionFact {
     /// Its client has closed it.
     Ended,
     /// The level of log messages that its client has set.
     Level(Bytes),
-}
-
-impl SessionFact {
-    /// Applies the fact in this process.
-    fn applied(&self, hash: &str, sessions: &Sessions) {
-        match self {
-            SessionFact::Ended => sessions.ended_elsewhere(hash),
-            SessionFact::Level(level) => siblings::take_over(level, hash, sessions),
-        }
-    }
 }
 
 /// The name of a session among replicas: a digest, as the id is a credential.
@@ -207,7 +152,7 @@ pub(super) fn key(principal: &str, hash: &str) -> Option<Key> {
 }
 
 /// Runs `work` in the background. Without a runtime there is no listener, and no replica to notify.
-fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(work);
     }

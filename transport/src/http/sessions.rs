@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_mcp::Revision;
+use ptc_mcp::{LogLevel, Revision};
 use tracing::info;
 
 use super::portable_id::{ClosedIds, Facts};
-use super::replica_announcements::{Ends, hash_of};
+use super::replica_announcements::{Ends, SessionFact, hash_of, spawn};
 use super::sealed_id::SealedIds;
 use super::siblings::{Levels, Siblings};
 use ptc_host::digest::short_hash;
@@ -164,6 +164,33 @@ impl Sessions {
     /// Announces closed sessions, if there are other replicas.
     pub(super) fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
+    }
+
+    /// Looks up the record of a session that was adopted. Recent announcements are known already.
+    fn check(self: &Arc<Self>, ends: &Ends, id: &str, principal: &Principal) {
+        let (ends, id, principal) = (ends.clone(), Arc::<str>::from(id), principal.clone());
+        let sessions = Arc::downgrade(self);
+        spawn(async move {
+            let known = ends.known(&id, &principal).await;
+            if let (Some(known), Some(sessions)) = (known, sessions.upgrade()) {
+                sessions.apply(&known, &hash_of(&id));
+            }
+        });
+    }
+
+    /// Applies a stored fact about a session. A level counts unless the client has set one here.
+    pub(super) fn apply(&self, fact: &SessionFact, hash: &str) {
+        match fact {
+            SessionFact::Ended => self.ended_elsewhere(hash),
+            SessionFact::Level(level) => {
+                let level = std::str::from_utf8(level).ok().and_then(LogLevel::from_name);
+                if let (Some(level), Some(session)) = (level, self.of_hash(hash))
+                    && session.connection.log_level().is_none()
+                {
+                    session.connection.set_log_level(level);
+                }
+            }
+        }
     }
 
     /// The number of open sessions.
@@ -342,7 +369,7 @@ impl Sessions {
             }
             let session = self.open_as(id.into(), principal, told.revision, told.client, true, told.age)?;
             if let Some(ends) = &self.ends {
-                ends.check(id, principal, self);
+                self.check(ends, id, principal);
             }
             return Ok(Some(session).filter(|session| session.principal == *principal));
         }
@@ -618,7 +645,7 @@ mod tests {
         let adopt = |id: &str| other.get_or_adopt(id, &alice).unwrap().is_some();
         assert!(adopt(&ended.id) && adopt(&goes_on.id));
         store.announce("something").await.unwrap();
-        tokio::spawn(other.ends().unwrap().clone().listen(other.clone()));
+        tokio::spawn(crate::http::replica_listener::listen(other.ends().unwrap().clone(), other.clone()));
         tokio::time::sleep(Duration::from_millis(100)).await;
         one.ends().unwrap().tell(&ended.id, &alice);
         one.ends().unwrap().settled().await;

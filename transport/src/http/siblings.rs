@@ -19,19 +19,17 @@ use ptc_host::state::{Commit, End, Key, Kind, Owner, Secret, StateError, StateSt
 use ptc_host::time::{self, Instant};
 use ptc_mcp::LogLevel;
 use ptc_mcp::message::id::RequestId;
-use ptc_mcp::message::strict::{Incoming, read};
-use tracing::{debug, warn};
+use tracing::warn;
 
 use super::replica_announcements::{Ends, hash_of, key};
-use super::sessions::{Session, Sessions};
 use ptc_protocol::Elsewhere;
 use ptc_protocol::principal::Principal;
 
 /// The prefixes of announcements of levels, of replies and of cancellations. The digest of the session's id follows,
 /// then the level or the digest of the request.
-const LEVEL: &str = "http-session-level ";
-const REPLY: &str = "http-session-reply ";
-const CANCELLED: &str = "http-session-cancelled ";
+pub(super) const LEVEL: &str = "http-session-level ";
+pub(super) const REPLY: &str = "http-session-reply ";
+pub(super) const CANCELLED: &str = "http-session-cancelled ";
 /// The purpose of the signature in ids of our requests.
 const PURPOSE: &[u8] = b"ptc client-request v1";
 /// The prefix of the ids of our requests.
@@ -180,7 +178,7 @@ impl Elsewhere for Siblings {
 }
 
 /// The inbox of the reply to a request.
-fn inbox(principal: &Principal, request: &str) -> Option<Key> {
+pub(super) fn inbox(principal: &Principal, request: &str) -> Option<Key> {
     Key::new(&Owner::principal(principal.known_name().clone()), Kind::Run, request).ok()
 }
 
@@ -190,60 +188,8 @@ fn said_of(session: &str, request: &str) -> String {
 
 /// The digest that identifies a call of a session. The call's id may be as plain as `7`; the session's id, which is
 /// secret, hides it.
-fn digest_of_call(session: &str, call: &RequestId) -> String {
+pub(super) fn digest_of_call(session: &str, call: &RequestId) -> String {
     sha256_hex(format!("{session} {}", call.json()).as_bytes())
-}
-
-/// Processes an announcement of another replica, if it is about levels, replies or cancellations.
-pub(super) fn heed(said: &str, ends: &Ends, sessions: &Sessions) {
-    if let Some((hash, level)) = said.strip_prefix(LEVEL).and_then(|said| said.split_once(' ')) {
-        if let Some(level) = LogLevel::from_name(level) {
-            sessions.levels().note(hash, level);
-            if let Some(session) = sessions.of_hash(hash) {
-                session.connection.set_log_level(level);
-            }
-        }
-    } else if let Some((hash, request)) = said.strip_prefix(REPLY).and_then(|said| said.split_once(' '))
-        && let Some(session) = sessions.of_hash(hash)
-    {
-        take(ends, session, request);
-    } else if let Some((hash, call)) = said.strip_prefix(CANCELLED).and_then(|said| said.split_once(' '))
-        && let Some(session) = sessions.of_hash(hash)
-        && let Some(id) = session.connection.cancel_known(|id| digest_of_call(&session.id, id) == call)
-    {
-        debug!(event = "notifications_cancelled", request_id = %id);
-    }
-}
-
-/// Applies the level that a resumed session's client has set elsewhere, unless it has set one here.
-pub(super) fn take_over(level: &[u8], hash: &str, sessions: &Sessions) {
-    let level = std::str::from_utf8(level).ok().and_then(LogLevel::from_name);
-    if let (Some(level), Some(session)) = (level, sessions.of_hash(hash))
-        && session.connection.log_level().is_none()
-    {
-        session.connection.set_log_level(level);
-    }
-}
-
-/// Takes a reply that arrived at another replica, if its request was sent here and is still open.
-#[expect(clippy::disallowed_methods, reason = "entry point: take()")]
-fn take(ends: &Ends, session: Arc<Session>, request: &str) {
-    let open = session.connection.open_requests();
-    let Some(id) = open.into_iter().find(|id| sha256_hex(id.as_bytes()) == request) else { return };
-    let Some(inbox) = inbox(&session.connection.owner().principal, &id) else { return };
-    let store = ends.store().clone();
-    ends.telling(async move {
-        match store.drain(&inbox).await {
-            Ok(replies) => {
-                for reply in &replies {
-                    if let Ok(Incoming::Single(message)) = read(reply) {
-                        session.connection.take_reply(&message);
-                    }
-                }
-            }
-            Err(error) => warn!(event = "client_reply_lost", reason = %error),
-        }
-    });
 }
 
 /// The levels that clients have set last, by the digests of their sessions: a session may be resumed here later.

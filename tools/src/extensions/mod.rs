@@ -8,17 +8,15 @@ mod asker;
 mod prepares;
 mod tool;
 
+pub use prepares::prepares;
+pub use tool::tools;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::engine::HostCalls;
 
-use self::prepares::WithExtensions;
-use self::tool::{ExtensionTool, ToolDependencies};
-use super::evaluator::Evaluator;
-use super::lisp_eval::EvalOptions;
-use ptc_protocol::tool::{CallExtras, Definition, QuestionDialect, Tool, ToolReply};
-use ptc_runs::ProgramSource;
+use ptc_protocol::tool::{CallExtras, Definition, QuestionDialect, ToolReply};
 
 /// The extensions of an embedding program.
 #[derive(Clone, Default)]
@@ -64,30 +62,4 @@ pub struct ExtensionProgram {
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// How long its call waits before it becomes a task, if its client takes tasks; `None` for no limit.
     pub wait: Option<Duration>,
-}
-
-/// These tools or prompts, over this evaluator.
-pub fn tools(
-    extensions: &[Arc<dyn ProgramTool>],
-    evaluator: &Arc<dyn Evaluator>,
-    options: &EvalOptions,
-) -> Vec<Box<dyn Tool>> {
-    let parts = ToolDependencies { evaluator: evaluator.clone(), options: options.clone() };
-    let tool = |tool: &Arc<dyn ProgramTool>| ExtensionTool::new(tool.clone(), parts.clone());
-    extensions.iter().map(|extension| Box::new(tool(extension)) as Box<dyn Tool>).collect()
-}
-
-/// Prepares the programs of these tools for resuming, and passes other programs to `others`.
-pub fn prepares(
-    extensions: &[Arc<dyn ProgramTool>],
-    others: Arc<dyn ProgramSource>,
-    evaluator: &Arc<dyn Evaluator>,
-    options: &EvalOptions,
-) -> Arc<dyn ProgramSource> {
-    if extensions.is_empty() {
-        return others;
-    }
-    let parts = ToolDependencies { evaluator: evaluator.clone(), options: options.clone() };
-    let tools = extensions.iter().map(|tool| ExtensionTool::new(tool.clone(), parts.clone())).collect();
-    Arc::new(WithExtensions { tools, others })
 }

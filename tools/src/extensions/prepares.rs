@@ -2,14 +2,32 @@
 
 use std::sync::Arc;
 
-use super::tool::ExtensionTool;
+use super::ProgramTool;
+use super::tool::{ExtensionTool, ToolDependencies};
+use crate::evaluator::Evaluator;
+use crate::lisp_eval::EvalOptions;
 use ptc_protocol::principal::Principal;
 use ptc_runs::{ProgramSource, ResumableProgram, RunHandle, StoredCall};
 
+/// Prepares the programs of these tools for resuming, and passes other programs to `others`.
+pub fn prepares(
+    extensions: &[Arc<dyn ProgramTool>],
+    others: Arc<dyn ProgramSource>,
+    evaluator: &Arc<dyn Evaluator>,
+    options: &EvalOptions,
+) -> Arc<dyn ProgramSource> {
+    if extensions.is_empty() {
+        return others;
+    }
+    let parts = ToolDependencies { evaluator: evaluator.clone(), options: options.clone() };
+    let tools = extensions.iter().map(|tool| ExtensionTool::new(tool.clone(), parts.clone())).collect();
+    Arc::new(WithExtensions { tools, others })
+}
+
 /// Prepares programs of extensions, and passes those of other tools on.
-pub(super) struct WithExtensions {
-    pub(super) tools: Vec<ExtensionTool>,
-    pub(super) others: Arc<dyn ProgramSource>,
+struct WithExtensions {
+    tools: Vec<ExtensionTool>,
+    others: Arc<dyn ProgramSource>,
 }
 
 impl ProgramSource for WithExtensions {

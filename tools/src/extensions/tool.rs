@@ -19,6 +19,17 @@ use ptc_protocol::tasks::undeclared;
 use ptc_protocol::tool::{CallContext, Definition, Instead, Preparation, QuestionDialect, Tool, ToolReply};
 use ptc_runs::{ProgramEnd, RunView};
 
+/// These tools or prompts, over this evaluator.
+pub fn tools(
+    extensions: &[Arc<dyn ProgramTool>],
+    evaluator: &Arc<dyn Evaluator>,
+    options: &EvalOptions,
+) -> Vec<Box<dyn Tool>> {
+    let parts = ToolDependencies { evaluator: evaluator.clone(), options: options.clone() };
+    let tool = |tool: &Arc<dyn ProgramTool>| ExtensionTool::new(tool.clone(), parts.clone());
+    extensions.iter().map(|extension| Box::new(tool(extension)) as Box<dyn Tool>).collect()
+}
+
 /// The shared dependencies of these tools.
 #[derive(Clone)]
 pub(super) struct ToolDependencies {

@@ -3,8 +3,9 @@
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
-use super::limits::caps;
-use super::project::{NO_ROOM, Shaper, TRUNCATED, clip_json};
+use super::limits::{Shaper, caps};
+use super::project::NO_ROOM;
+use super::sections::{TRUNCATED, clip_json};
 use ptc_protocol::tool::{ReplyText, ToolReply};
 
 /// Leaves a result that fits unchanged. In one that does not, long texts are truncated, and long lists and objects are

@@ -1,11 +1,40 @@
 //! The size limits of a payload under each response profile.
 
-use super::Shaper;
 use ptc_protocol::settings::Profile;
 
 /// Lines and bytes of JSON of a program's prints that an answer shows (language.md 6.2). `doc` keeps to them.
 const PRINT_LINES: usize = 200;
 const PRINT_BYTES: usize = 16_384;
+
+/// The parameters of shaping besides the payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Shaper {
+    /// The response profile.
+    pub profile: Profile,
+    /// Longest text of a value, in bytes.
+    pub max_result_bytes: usize,
+    /// Longest printed text, in bytes, if the client has less room than the profile would allow.
+    pub room: Option<usize>,
+}
+
+impl Shaper {
+    /// With the limits of the profile and `max_result_bytes`, for any client.
+    pub fn new(profile: Profile, max_result_bytes: usize) -> Self {
+        Shaper { profile, max_result_bytes, room: None }
+    }
+
+    /// The same for a client that passes on a text of `room` bytes whole: two thirds for the value, the rest of that
+    /// for prints, and a tenth for notes. A text without structured content may be longer for a client that accepts
+    /// more; a text beside structured content may not.
+    pub(crate) fn fitting(self, room: usize) -> Self {
+        let value = room / 3 * 2;
+        let max_result_bytes = match self.profile {
+            Profile::Slim => value,
+            Profile::Structured | Profile::Debug => value.min(self.max_result_bytes),
+        };
+        Shaper { max_result_bytes, room: Some(room), ..self }
+    }
+}
 
 /// The caps of one profile.
 #[derive(Debug, Clone, Copy)]

@@ -22,6 +22,7 @@ mod tests;
 
 pub(super) use calls::call_result;
 pub use guard::guard;
-pub use project::{Shaper, shape};
+pub use limits::Shaper;
+pub use project::shape;
 pub(super) use running::{cancelled, running};
 pub(super) use waiting::waiting;

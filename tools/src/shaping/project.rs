@@ -11,48 +11,16 @@ use ptc_mcp::json::{Object, object_text, string_len, write_array};
 
 use super::calls::{call_result, failed_call};
 use super::feedback;
-use super::limits::{Caps, caps};
+use super::limits::{Caps, Shaper, caps};
 use super::preview::preview;
-use super::sections::{Sections, count, left_out};
+use super::sections::{Sections, TRUNCATED, clip_json, count, left_out};
 use super::session::{self, SessionView};
 use ptc_protocol::report::{Ending, Payload};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::ToolReply;
 
-/// The end of a truncated text.
-pub(super) const TRUNCATED: &str = "\n\n[truncated]";
 /// The replacement for a result that cannot be made to fit.
 pub(super) const NO_ROOM: &str = "MCP output exceeded response limit.\n\n[truncated]";
-
-/// The parameters of shaping besides the payload.
-#[derive(Debug, Clone, Copy)]
-pub struct Shaper {
-    /// The response profile.
-    pub profile: Profile,
-    /// Longest text of a value, in bytes.
-    pub max_result_bytes: usize,
-    /// Longest printed text, in bytes, if the client has less room than the profile would allow.
-    pub room: Option<usize>,
-}
-
-impl Shaper {
-    /// With the limits of the profile and `max_result_bytes`, for any client.
-    pub fn new(profile: Profile, max_result_bytes: usize) -> Self {
-        Shaper { profile, max_result_bytes, room: None }
-    }
-
-    /// The same for a client that passes on a text of `room` bytes whole: two thirds for the value, the rest of that
-    /// for prints, and a tenth for notes. A text without structured content may be longer for a client that accepts
-    /// more; a text beside structured content may not.
-    pub(crate) fn fitting(self, room: usize) -> Self {
-        let value = room / 3 * 2;
-        let max_result_bytes = match self.profile {
-            Profile::Slim => value,
-            Profile::Structured | Profile::Debug => value.min(self.max_result_bytes),
-        };
-        Shaper { max_result_bytes, room: Some(room), ..self }
-    }
-}
 
 /// The reply to a client for `payload`.
 pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
@@ -435,16 +403,4 @@ fn beginning(print: &str, bytes: usize, lines: usize, must: bool) -> Option<Stri
         Some(end) => Some(print[..end].to_owned()),
         None => must.then(|| format!("{}...", clip_json(print, bytes.saturating_sub(3)))),
     }
-}
-
-/// The longest prefix of `text` that takes at most `max` bytes as a JSON string.
-pub(super) fn clip_json(text: &str, max: usize) -> &str {
-    let mut bytes = 2;
-    for (at, character) in text.char_indices() {
-        bytes += string_len(character.encode_utf8(&mut [0; 4])) - 2;
-        if bytes > max {
-            return &text[..at];
-        }
-    }
-    text
 }

@@ -7,9 +7,10 @@
 use std::borrow::Cow;
 
 use ptc_host::visible::{visible, visible_line};
+use ptc_mcp::json::string_len;
 
-use super::project::{TRUNCATED, clip_json};
-
+/// The end of a truncated text.
+pub(super) const TRUNCATED: &str = "\n\n[truncated]";
 /// The prefix of a line of foreign text.
 pub(super) const MARK: &str = "| ";
 /// The prefix of a value.
@@ -134,6 +135,18 @@ fn several_lines(text: &str) -> Option<String> {
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.saturating_add(1).max(3))
+}
+
+/// The longest prefix of `text` that takes at most `max` bytes as a JSON string.
+pub(super) fn clip_json(text: &str, max: usize) -> &str {
+    let mut bytes = 2;
+    for (at, character) in text.char_indices() {
+        bytes += string_len(character.encode_utf8(&mut [0; 4])) - 2;
+        if bytes > max {
+            return &text[..at];
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,16 +1,20 @@
-//! Streams the changes of tasks.
+//! Runs as tasks, for clients of the modern era that know them (waiting.md 6.3).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use ptc_host::questions::{AnsweredBy, Channel, Receipt};
 use ptc_host::time::{self, Instant, sleep_until};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use super::RunTasks;
-use ptc_protocol::tasks::{TaskClient, TaskError, TaskNews};
+use super::channels::Asks;
+use super::lisp_eval::EvalOptions;
+use ptc_protocol::tasks::{TaskAnswerError, TaskClient, TaskDesk, TaskError, TaskNews};
 use ptc_protocol::tool::{Task, TaskState};
+use ptc_runs::{RunError, Runs};
 
 /// The poll interval of a task whose changes this process does not see: another replica holds it, or it is in the
 /// store.
@@ -18,9 +22,76 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The shortest time between two polls, for any number of tasks.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
+/// The desk of tasks, if programs may outlive their calls.
+pub fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
+    let runs = options.runs.as_ref().filter(|runs| runs.settings().long)?;
+    Some(Arc::new(RunTasks { runs: runs.clone(), asks: options.asks.clone() }))
+}
+
+/// The owner of tasks. Clones are cheap.
+#[derive(Clone)]
+struct RunTasks {
+    runs: Arc<Runs>,
+    asks: Option<Asks>,
+}
+
+impl RunTasks {
+    async fn find(&self, asking: &TaskClient, id: &str) -> Result<Task, TaskError> {
+        let run = self.runs.task(&asking.principal, id).await.map_err(no_task)?;
+        let asks = self.asks.as_ref();
+        Ok(run.into_task(|waiting| match asks {
+            Some(asks) => asks.input_requests(waiting, asking.modes),
+            None => "{}".to_owned(),
+        }))
+    }
+}
+
+fn no_task(why: RunError) -> TaskError {
+    match why {
+        RunError::NotFound => TaskError::Unknown,
+        _ => TaskError::Unavailable,
+    }
+}
+
+impl TaskDesk for RunTasks {
+    fn get(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<Task, TaskError>> {
+        let desk = self.clone();
+        async move { desk.find(&asking, &id).await }.boxed()
+    }
+
+    fn update(
+        &self,
+        asking: TaskClient,
+        id: String,
+        responses: String,
+    ) -> BoxFuture<'static, Result<(), TaskAnswerError>> {
+        let runs = self.runs.clone();
+        async move {
+            let by = AnsweredBy { channel: Channel::Client, name: Some(asking.principal.shared_name()) };
+            // When a client reports that its user has opened a page, the page is checked at once.
+            let took = runs.answer_opened(&asking.principal, &id, &responses, by, None).await;
+            let took = took.map_err(|why| TaskAnswerError::Task(no_task(why)))?;
+            match took.iter().find(|(_, took)| *took == Receipt::NoAnswer) {
+                Some((id, _)) => Err(TaskAnswerError::Response(id.to_string())),
+                None => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
+    fn cancel(&self, asking: TaskClient, id: String) -> BoxFuture<'static, Result<(), TaskError>> {
+        let runs = self.runs.clone();
+        async move { runs.cancel(&asking.principal, &id).await.map(drop).map_err(no_task) }.boxed()
+    }
+
+    fn listen(&self, asking: TaskClient, ids: Vec<String>) -> BoxFuture<'static, TaskNews> {
+        listen(self.clone(), asking, ids).boxed()
+    }
+}
+
 /// Subscribes to these tasks. Each is sent once in its current state, since the state that the client knows is
 /// unknown, and then whenever it has changed, until it has ended.
-pub(super) async fn listen(desk: RunTasks, asking: TaskClient, ids: Vec<String>) -> TaskNews {
+async fn listen(desk: RunTasks, asking: TaskClient, ids: Vec<String>) -> TaskNews {
     // Subscribed before the first look, so that no change is missed.
     let changes = desk.runs.changes();
     let mut watch =

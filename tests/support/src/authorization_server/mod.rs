@@ -4,6 +4,7 @@ mod request;
 mod resource;
 mod script;
 mod server;
+mod state;
 mod tokens;
 
 pub use request::Hit;
@@ -15,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 use crate::fake_http::FakeHttp;
-use server::Shared;
+use state::Shared;
 
 /// The server. It ends when it is dropped.
 pub struct AuthorizationServer {

@@ -4,7 +4,7 @@ use ptc_mcp::json::json;
 
 use super::request::{Answer, Hit, json_answer};
 use super::script::Script;
-use super::server::{Access, Shared, State};
+use super::state::{Access, Shared, State};
 
 impl Shared {
     /// Who asks with a good token.

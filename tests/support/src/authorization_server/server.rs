@@ -1,9 +1,4 @@
-//! What all parts of the server share, its documents, and the page where a person consents.
-
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
+//! Its documents, and the page where a person consents.
 
 use ptc_mcp::json::{Value, json};
 use url::form_urlencoded;
@@ -12,98 +7,9 @@ use crate::fake_http::{Step, Steps, response};
 
 use super::request::{Answer, Hit, json_answer, refuse};
 use super::script::{Iss, Registration, Script, Trouble};
-
-/// A family of tokens: what came of one consent.
-#[derive(Debug)]
-pub(super) struct Family {
-    pub(super) client: String,
-    pub(super) scope: String,
-    pub(super) refresh: String,
-    pub(super) spent: Vec<String>,
-    pub(super) over: bool,
-}
-
-#[derive(Debug)]
-pub(super) struct Access {
-    pub(super) family: usize,
-    pub(super) scope: String,
-    pub(super) until: Option<u64>,
-}
-
-/// A code that was given out.
-pub(super) struct Code {
-    pub(super) client: String,
-    pub(super) redirect_uri: String,
-    pub(super) challenge: String,
-    pub(super) scope: String,
-}
-
-/// A client that was registered here.
-pub(super) struct Registered {
-    pub(super) secret: Option<String>,
-    pub(super) grants: Vec<String>,
-}
-
-#[derive(Default)]
-pub(super) struct State {
-    pub(super) hits: Vec<Hit>,
-    pub(super) families: Vec<Family>,
-    pub(super) access: HashMap<String, Access>,
-    pub(super) codes: HashMap<String, Code>,
-    /// Client, scope and what is left of the patience of each device.
-    pub(super) devices: HashMap<String, (String, String, u32)>,
-    pub(super) clients: HashMap<String, Registered>,
-    /// Those that were registered, and are not known any more.
-    pub(super) forgotten: Vec<String>,
-    /// Every secret that was given out.
-    pub(super) issued: Vec<String>,
-    count: u64,
-}
-
-impl State {
-    /// A number that no other has.
-    pub(super) fn next(&mut self) -> u64 {
-        self.count += 1;
-        self.count
-    }
-
-    /// Notes a secret that is given out.
-    pub(super) fn issue(&mut self, secret: String) -> String {
-        self.issued.push(secret.clone());
-        secret
-    }
-}
-
-pub(super) struct Shared {
-    pub(super) origin: OnceLock<String>,
-    pub(super) script: Mutex<Script>,
-    state: Mutex<State>,
-    /// Seconds by which its clock is ahead.
-    pub(super) ahead: AtomicU64,
-}
+use super::state::{Code, Shared, State};
 
 impl Shared {
-    pub(super) fn new(script: Script) -> Self {
-        Self {
-            origin: OnceLock::new(),
-            script: Mutex::new(script),
-            state: Mutex::default(),
-            ahead: AtomicU64::new(0),
-        }
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
-    }
-
-    pub(super) fn now(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + self.ahead.load(Ordering::SeqCst)
-    }
-
-    pub(super) fn origin(&self) -> &str {
-        self.origin.wait()
-    }
-
     /// What becomes of a request.
     pub(super) fn serve(&self, mut hit: Hit) -> Steps {
         let trouble = {

@@ -6,7 +6,7 @@ use ptc_mcp::json::json;
 
 use super::request::{Answer, Hit, json_answer, refuse};
 use super::script::{Registration, Rotation, Script};
-use super::server::{Access, Family, Registered, Shared, State};
+use super::state::{Access, Family, Registered, Shared, State};
 
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";

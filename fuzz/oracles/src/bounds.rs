@@ -14,7 +14,6 @@
 //! slower. A step of the library may do as much as fifty of the loop that is measured, so [`RUNAWAY`] is ten times that:
 //! it is no measure of speed, it finds work that nobody has charged.
 
-use crate::run;
 use nix::time::{ClockId, clock_gettime};
 use peak_alloc::PeakAlloc;
 use ptc_vm::machine::{Limits, Setup};
@@ -167,7 +166,7 @@ static STEP: LazyLock<f64> = LazyLock::new(|| {
     let library = ptc_vm::builtins::library();
     let program = Rc::new(ptc_compiler::compile(LOOP, library, &options).expect("it compiles"));
     let round = || {
-        let setup = Setup { limits: Limits { steps: u64::MAX, ..run::LIMITS }, ..Setup::new(library) };
+        let setup = Setup { limits: Limits { steps: u64::MAX, ..Limits::default() }, ..Setup::new(library) };
         let (steps, taken) = measured(|| {
             let mut machine = Machine::new(program.clone(), setup);
             while !matches!(machine.resume(u64::MAX), Step::Done) {}

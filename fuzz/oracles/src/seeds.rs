@@ -4,10 +4,10 @@
 //! kind, and targets with a generator with noise, to which the generator gives a meaning.
 
 use crate::mutate::Random;
-use crate::targets::fuzz_folder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 /// Makes inputs.
 pub type Source = fn() -> Vec<Vec<u8>>;
@@ -37,6 +37,11 @@ pub fn programs() -> Vec<Vec<u8>> {
 pub fn contexts() -> Vec<Vec<u8>> {
     let contexts = conformance().into_iter().filter_map(|case| case.context);
     contexts.map(|context| context.get().as_bytes().to_vec()).collect()
+}
+
+/// The folder `fuzz` of the repository that this was built in.
+pub fn fuzz_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn conformance() -> Vec<Case> {

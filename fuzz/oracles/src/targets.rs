@@ -1,7 +1,7 @@
 //! The table of targets. Tests hold that `fuzz/Cargo.toml`, `fuzz/fuzz_targets` and `fuzz/crash_inputs` have the same.
 
 use crate::{check, seeds};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs, io, process};
 
 /// A fuzz target.
@@ -60,7 +60,7 @@ impl Target {
     /// # Errors
     /// A file that is there cannot be read.
     pub fn crash_inputs(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
-        let folder = fuzz_folder().join("crash_inputs").join(self.name);
+        let folder = seeds::fuzz_folder().join("crash_inputs").join(self.name);
         let mut inputs = Vec::new();
         if folder.is_dir() {
             for file in fs::read_dir(folder)? {
@@ -83,11 +83,6 @@ impl Target {
         }
         Ok(())
     }
-}
-
-/// The folder `fuzz` of the repository that this was built in.
-pub fn fuzz_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// What a target of libFuzzer does first: if the variable `FUZZ_SEEDS` names a folder, it writes its seeds there and ends.

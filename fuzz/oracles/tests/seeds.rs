@@ -7,7 +7,8 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use nix::time::{ClockId, clock_gettime};
 use ptc_fuzz_oracles::mutate::{Random, mutant};
-use ptc_fuzz_oracles::targets::{TARGETS, Target, find, fuzz_folder};
+use ptc_fuzz_oracles::seeds::fuzz_folder;
+use ptc_fuzz_oracles::targets::{TARGETS, Target, find};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Functions of the library, in the language's own terms (functions.md).
 
-use super::{Result, Stop, Value};
+use super::value::{Result, Stop, Value};
 use num_bigint::BigInt;
 use num_bigint::Sign;
 

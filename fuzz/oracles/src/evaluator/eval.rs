@@ -1,20 +1,9 @@
 //! Forms to values.
 
+use super::builtins;
 use super::form::Form;
-use super::{Result, Stop, Value, builtins};
+use super::value::{Closure, Result, Scope, Stop, Value};
 use std::rc::Rc;
-
-/// Names and their values, innermost last.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scope(Vec<(String, Value)>);
-
-/// A function of the program.
-#[derive(Debug)]
-pub struct Closure {
-    parameters: Vec<Form>,
-    body: Vec<Form>,
-    scope: Scope,
-}
 
 /// Evaluates, within a number of calls and forms.
 #[derive(Debug, Default)]

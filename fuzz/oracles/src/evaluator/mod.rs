@@ -10,25 +10,11 @@ mod eval;
 mod form;
 mod value;
 
-pub use value::Value;
-
-/// Why a program has no value.
-#[derive(Clone, Debug)]
-pub enum Stop {
-    /// It fails with this reason.
-    Fail(&'static str),
-    /// Outside what the evaluator knows.
-    Open,
-    /// `recur` on its way to its loop.
-    Recur(Vec<Value>),
-}
-
-/// What evaluating gives.
-pub type Result<T = Value> = std::result::Result<T, Stop>;
+pub use value::{Result, Stop, Value};
 
 /// The printed value of a program of the core, or why there is none.
 pub fn evaluate(program: &str) -> Result<String> {
     let form = form::read(program).ok_or(Stop::Open)?;
-    let value = eval::Evaluator::default().eval(&form, &eval::Scope::default())?;
+    let value = eval::Evaluator::default().eval(&form, &value::Scope::default())?;
     value.print()
 }

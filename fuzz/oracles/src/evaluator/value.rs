@@ -1,7 +1,6 @@
 //! Values: plain trees, maps and sets as sorted vectors.
 
-use super::eval::Closure;
-use super::{Result, Stop};
+use super::form::Form;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -32,6 +31,32 @@ pub enum Value {
     /// A function of the library.
     Builtin(String),
 }
+
+/// Names and their values, innermost last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope(pub(super) Vec<(String, Value)>);
+
+/// A function of the program.
+#[derive(Debug)]
+pub struct Closure {
+    pub(super) parameters: Vec<Form>,
+    pub(super) body: Vec<Form>,
+    pub(super) scope: Scope,
+}
+
+/// Why a program has no value.
+#[derive(Clone, Debug)]
+pub enum Stop {
+    /// It fails with this reason.
+    Fail(&'static str),
+    /// Outside what the evaluator knows.
+    Open,
+    /// `recur` on its way to its loop.
+    Recur(Vec<Value>),
+}
+
+/// What evaluating gives.
+pub type Result<T = Value> = std::result::Result<T, Stop>;
 
 impl Value {
     /// Whether conditions take it as true.

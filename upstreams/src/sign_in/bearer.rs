@@ -11,7 +11,7 @@ use ptc_oauth::metadata::is_same_issuer;
 use ptc_oauth::scopes::{Scopes, StepUp, StepUps};
 use ptc_oauth::timestamp::Timestamp;
 use ptc_oauth::tokens::{
-    AfterRefusal, Attempts, Decision, Errand, Purpose, Renewal, Token, TokenRecord, TokenState,
+    AfterRefusal, Attempts, Decision, Errand, ErrandOutcome, Purpose, Renewal, Token, TokenRecord, TokenState,
 };
 use tokio::sync::watch;
 
@@ -20,7 +20,7 @@ use super::fault::{SignInError, TokenError};
 use super::records::{self, TokenBinding};
 use super::site::Site;
 use super::store::RecordKey;
-use ptc_secret::credentials::{NoRoom, Secret};
+use ptc_secret::credentials::Secret;
 
 /// The least time between two looks at which tokens are used.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -351,8 +351,9 @@ impl SignIn {
         let Some(binding) = self.state().bound.clone() else { return };
         let read = records::tokens(self.site.store(), &binding, &self.principal).await;
         let now = self.site.now();
-        let learnt =
-            read.as_ref().map_or(Ok(()), |record| record.iter().try_for_each(|record| self.learn(record)));
+        let learnt = read.as_ref().map_or(Ok(()), |record| {
+            record.iter().try_for_each(|record| self.site.learn_tokens(&self.principal, record))
+        });
         let read = read.map_err(|error| error.to_string());
         let read = learnt.map_err(|no_room| SignInError::from(no_room).to_string()).and(read);
         let mut state = self.state();
@@ -363,19 +364,13 @@ impl SignIn {
         }
     }
 
-    /// Has the redactor know the tokens of a record.
-    pub(super) fn learn(&self, record: &TokenRecord) -> Result<(), NoRoom> {
-        let tokens = record.access_token.iter().chain(&record.refresh_token);
-        self.site.learn(&self.site.tokens_of(&self.principal), &self.principal, tokens)
-    }
-
     /// Registers the tokens with the redactor again if it has dropped them for others because they were unused.
     fn learn_again(&self) {
         if !self.site.context.redactor.note_use(&self.principal)
             && let Some(record) = self.state().tokens.record().cloned()
         {
             // There is room: those who have made no call for longest give it.
-            let _ = self.learn(&record);
+            let _ = self.site.learn_tokens(&self.principal, &record);
         }
     }
 
@@ -441,12 +436,13 @@ impl SignIn {
     /// Runs an errand in a task of its own, which survives cancelled calls.
     fn spawn(self: &Arc<Self>, errand: Errand) {
         let bound = self.state().bound.clone();
-        let carrier = Carrier::new(self.clone(), bound, errand);
-        self.site.context.owner.spawn(carrier.run());
+        let carrier = Carrier { site: self.site.clone(), principal: self.principal.clone(), bound, errand };
+        let end = ErrandEnd { sign_in: self.clone(), outcome: None };
+        self.site.context.owner.spawn(async move { end.with(carrier.run().await) });
     }
 
     /// An errand has ended; without an outcome, if its task was dropped.
-    pub(super) fn finished(&self, outcome: Option<ptc_oauth::tokens::ErrandOutcome>) {
+    fn finished(&self, outcome: Option<ErrandOutcome>) {
         let now = self.site.now();
         let mut state = self.state();
         match outcome {
@@ -480,6 +476,24 @@ impl SignIn {
                 self.how
             );
         }
+    }
+}
+
+/// Notes the end of an errand. Dropped without an outcome, the errand counts as abandoned.
+struct ErrandEnd {
+    sign_in: Arc<SignIn>,
+    outcome: Option<ErrandOutcome>,
+}
+
+impl ErrandEnd {
+    fn with(mut self, outcome: ErrandOutcome) {
+        self.outcome = Some(outcome);
+    }
+}
+
+impl Drop for ErrandEnd {
+    fn drop(&mut self) {
+        self.sign_in.finished(self.outcome.take());
     }
 }
 

@@ -12,7 +12,6 @@ use ptc_oauth::secret::Secret;
 use ptc_oauth::tokens::{Errand, ErrandOutcome, ErrandStep, TokenRecord};
 use ring::rand::SystemRandom;
 
-use super::bearer::SignIn;
 use super::fault::SignInError;
 use super::records::{self, TokenBinding};
 use super::site::{Site, random};
@@ -25,36 +24,26 @@ use ptc_secret::credentials::NoRoom;
 /// Largest file with a person's token.
 const MAX_SUBJECT_BYTES: u64 = 48 << 10;
 
-/// An errand and who it is for. Dropped in the middle, it counts as abandoned.
+/// An errand and who it is for.
 pub(super) struct Carrier {
-    sign_in: Arc<SignIn>,
-    bound: Option<TokenBinding>,
-    errand: Errand,
-    outcome: Option<ErrandOutcome>,
-}
-
-impl Drop for Carrier {
-    fn drop(&mut self) {
-        self.sign_in.finished(self.outcome.take());
-    }
+    pub(super) site: Arc<Site>,
+    pub(super) principal: Arc<str>,
+    pub(super) bound: Option<TokenBinding>,
+    pub(super) errand: Errand,
 }
 
 impl Carrier {
-    pub(super) fn new(sign_in: Arc<SignIn>, bound: Option<TokenBinding>, errand: Errand) -> Self {
-        Self { sign_in, bound, errand, outcome: None }
-    }
-
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(mut self) -> ErrandOutcome {
         let outcome = self.carry_out().await;
         self.tell(&outcome);
-        self.outcome = Some(outcome);
+        outcome
     }
 
     async fn carry_out(&mut self) -> ErrandOutcome {
         let Some(binding) = self.bound.clone() else { return ErrandOutcome::Absent };
-        let site = self.sign_in.site.clone();
+        let site = self.site.clone();
         let store = site.store();
-        let key = binding.token_key(&self.sign_in.principal);
+        let key = binding.token_key(&self.principal);
         let mut guard: Option<Guard> = None;
         loop {
             match self.errand.step().clone() {
@@ -73,11 +62,11 @@ impl Carrier {
                     self.errand.read(site.now(), stored.map_err(|error| error.to_string()));
                 }
                 ErrandStep::Ask(record) => {
-                    let answer = ask(&site, &binding, &self.sign_in.principal, record.as_deref()).await;
+                    let answer = ask(&site, &binding, &self.principal, record.as_deref()).await;
                     // Known to the redactor before anybody else can have it.
                     let answer = answer.and_then(|answer| {
                         let tokens = TokenRecord::default().renewed(answer.clone());
-                        self.sign_in.learn(&tokens).map_err(no_room)?;
+                        site.learn_tokens(&self.principal, &tokens).map_err(no_room)?;
                         Ok(answer)
                     });
                     self.errand.answered(site.now(), answer);
@@ -89,7 +78,7 @@ impl Carrier {
                     };
                     if let Err(error) = &written {
                         tracing::error!(event = "auth_store_write_failed", upstream = site.name(), issuer = %binding.issuer,
-                            owner_hash = owner_hash(&self.sign_in.principal), error = %error);
+                            owner_hash = owner_hash(&self.principal), error = %error);
                     }
                     self.errand.written(written.is_ok());
                 }
@@ -101,7 +90,7 @@ impl Carrier {
                 }
                 ErrandStep::Done(outcome) => {
                     if let ErrandOutcome::Record { record, .. } = &outcome
-                        && let Err(error) = self.sign_in.learn(record)
+                        && let Err(error) = site.learn_tokens(&self.principal, record)
                     {
                         let reason = SignInError::from(error).to_string();
                         return ErrandOutcome::Unavailable { reason, retry_after: None };
@@ -114,9 +103,9 @@ impl Carrier {
 
     /// Counts and logs the outcome.
     fn tell(&self, outcome: &ErrandOutcome) {
-        let site = &self.sign_in.site;
+        let site = &self.site;
         let (upstream, issuer) = (site.name(), self.bound.as_ref().map_or("", |binding| &binding.issuer));
-        let owner_hash = owner_hash(&self.sign_in.principal);
+        let owner_hash = owner_hash(&self.principal);
         match outcome {
             ErrandOutcome::Record { renewed: true, .. } => {
                 site.counts.note_refreshed();

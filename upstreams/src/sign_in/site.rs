@@ -16,6 +16,7 @@ use ptc_oauth::registration::{self, Choice, Needs};
 use ptc_oauth::resource;
 use ptc_oauth::secret::Secret as CoreSecret;
 use ptc_oauth::timestamp::Timestamp;
+use ptc_oauth::tokens::TokenRecord;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::runtime::Handle;
 use url::Url;
@@ -395,6 +396,12 @@ impl Site {
     /// By which the redactor knows the tokens of a principal here.
     pub(super) fn tokens_of(&self, principal: &str) -> String {
         format!("tokens {} {principal}", self.url)
+    }
+
+    /// As [`learn`](Self::learn), for the tokens of a record.
+    pub(super) fn learn_tokens(&self, principal: &str, record: &TokenRecord) -> Result<(), NoRoom> {
+        let tokens = record.access_token.iter().chain(&record.refresh_token);
+        self.learn(&self.tokens_of(principal), principal, tokens)
     }
 
     /// As [`learn`](Self::learn), for a client that is registered for everybody and whose secret each principal uses.

@@ -18,7 +18,7 @@ use ptc_host::time::timeout;
 use ptc_vm::Reason;
 use tracing::{debug, info, warn};
 
-use super::{CallAsker, Shaped};
+use super::{CallAsker, Shaped, refused};
 use crate::evaluator::Evaluator;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{NotSealed, Opened, StateBinding, StateRefusal};
@@ -314,11 +314,6 @@ pub(super) fn take_responses(
     for asked in questions.iter_mut().filter(|asked| visited.done.contains(&asked.id)) {
         asked.take_done(by_page(principal), at_ms);
     }
-}
-
-pub(super) fn refused(tool: &str, refusal: StateRefusal) -> ToolReply {
-    info!(event = "request_state_refused", tool, reason = refusal.reason());
-    ToolReply::refused(refusal.error())
 }
 
 fn unavailable() -> ToolReply {

@@ -27,6 +27,7 @@ use ptc_host::pace::apart;
 use ptc_host::questions::Question;
 use ptc_host::state::{MemoryState, Owner, StateStore, StoreClock, StoreLimits};
 use ptc_host::time::Instant;
+use tracing::info;
 
 use super::evaluator::Evaluator;
 use super::shaping::Shaper;
@@ -228,9 +229,15 @@ impl Asks {
                 answer.map(ProgramEnd::Replied).boxed()
             }
             None => {
-                let refused = input_required::refused(tool, StateRefusal::Build);
+                let refused = refused(tool, StateRefusal::Build);
                 std::future::ready(ProgramEnd::Replied(refused)).boxed()
             }
         }
     }
+}
+
+/// The answer to a call whose state is refused.
+fn refused(tool: &str, refusal: StateRefusal) -> ToolReply {
+    info!(event = "request_state_refused", tool, reason = refusal.reason());
+    ToolReply::refused(refusal.error())
 }

@@ -14,8 +14,7 @@ use ptc_mcp::json::object_text;
 use tracing::{debug, info};
 
 use super::elicitation::Replies;
-use super::input_required::refused;
-use super::{Asks, CallAsker, MOST_ROUNDS, Shaped};
+use super::{Asks, CallAsker, MOST_ROUNDS, Shaped, refused};
 use crate::evaluator::Evaluator;
 use crate::shaping::{Shaper, running, waiting};
 use ptc_protocol::Elicitation;

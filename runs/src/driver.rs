@@ -37,8 +37,8 @@ use ptc_protocol::tool::ToolReply;
 /// How many times, once a second, writing the end of a run is retried while the store is unavailable.
 const TRIES: u32 = 25;
 
-/// The run that a call may become, for its program and for the program's asker. Most calls become none, so that all of it is one
-/// allocation.
+/// The run that a call may become, for its program and for the program's asker. Most calls become none, so that all of it but
+/// the id is one allocation.
 #[derive(Clone)]
 pub struct RunHandle(Arc<HandleState>);
 

@@ -5,6 +5,7 @@
 //! | [`time`], [`pace`] | the clock, which tests can set ahead; cooperative yielding |
 //! | [`memory`] | the memory that all programs of a process share |
 //! | [`sync`] | locks without poison |
+//! | [`name_pattern`] | names with `*` |
 //! | [`text`], [`visible`], [`similar`] | truncation and literals; hidden characters made visible; similar names for error messages |
 //! | [`json`] | JSON values |
 //! | [`codec`] | the encoding of records, of states that travel, and of messages |
@@ -23,6 +24,7 @@ pub mod environment;
 pub mod former_variables;
 pub mod json;
 pub mod memory;
+pub mod name_pattern;
 pub mod ordinary_file;
 pub mod pace;
 pub mod redactor;

@@ -7,6 +7,7 @@ use super::outcome::CatalogOp;
 use crate::audience::Audience;
 use ptc_base::memory::{ReplyCharge, ReplyMemory};
 use ptc_base::time::Instant;
+use ptc_policy::Authority;
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -25,6 +26,8 @@ pub struct RunContext {
     pub run_id: Option<Arc<str>>,
     /// The principal it runs for.
     pub principal: Option<Arc<str>>,
+    /// What the policy permits it; `None` if there is no policy.
+    pub authority: Option<Arc<Authority>>,
     /// Receivers of upstreams' messages about its calls.
     pub audience: Option<Arc<Audience>>,
     /// Calls that the program has made, refused ones included.
@@ -72,6 +75,7 @@ impl RunContext {
             deadline: Cell::new(deadline),
             run_id: None,
             principal: None,
+            authority: None,
             audience: None,
             calls: Cell::new(0),
             samplings: Cell::new(0),

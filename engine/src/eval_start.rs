@@ -66,6 +66,7 @@ fn will_wait(
     let mut context =
         RunContext::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
     context.principal = request.principal.clone();
+    context.authority = request.authority.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
     Box::new(ProgramRun::new(machine, request, context, session, granted)).run_on(step)

@@ -12,6 +12,7 @@ use super::sleeping::RunPermit;
 use super::tools::{AppTools, HostCalls};
 use crate::audience::Audience;
 use ptc_base::time::Instant;
+use ptc_policy::Authority;
 use ptc_schema::output_schema::OutputSchema;
 use ptc_vm::meter::Deadline;
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct EvalRequest {
     /// The principal it runs for: principals share the workers equally, independent of how many programs each of them has. All
     /// unnamed ones are one principal.
     pub principal: Option<Arc<str>>,
+    /// What the policy permits it; `None` if there is no policy.
+    pub authority: Option<Arc<Authority>>,
     /// Limits.
     pub limits: Limits,
     /// Whether reading a context key that is not there is an error.
@@ -116,6 +119,7 @@ impl EvalRequest {
             saved_session: None,
             session_rules: None,
             principal: None,
+            authority: None,
             limits: Limits::plain(),
             strict_data: false,
             render: Render { max_text_bytes: None, json: false },

@@ -115,6 +115,7 @@ pub use ptc_base::{environment, json, ordinary_file, pace, sync, text, time, vis
 pub use ptc_engine::{self as engine, audience, questions};
 #[cfg(feature = "http")]
 pub use ptc_http as http;
+pub use ptc_policy as policy;
 pub use ptc_schema::output_schema;
 #[cfg(feature = "seals")]
 pub use ptc_secret::{canonical_json, digest};

@@ -5,8 +5,9 @@ use std::fmt;
 use ptc_mcp::json::{Map, Value, json};
 
 use super::fields::Fields;
-use super::name_filter::{NamePattern, patterns};
+use super::name_filter::{idle, patterns};
 use ptc_base::config_error::ConfigError;
+use ptc_base::name_pattern::NamePattern;
 use ptc_base::similar::most_similar;
 use ptc_engine::questions::Level;
 use ptc_secret::canonical_json::canonical_value;
@@ -94,7 +95,7 @@ impl ApprovalPolicy {
     /// lets a tool through that was to be asked for.
     pub fn idle(&self, upstream: &str, names: &[&str]) -> Vec<String> {
         let own = self.tools.iter().filter(|_| self.own_tools);
-        own.filter_map(|pattern| pattern.idle(upstream, "approve_tools", names)).collect()
+        own.filter_map(|pattern| idle(pattern, upstream, "approve_tools", names)).collect()
     }
 
     /// Reads the file's `approval`.

@@ -46,7 +46,7 @@ pub use child_env::named_variables;
 pub use file::UpstreamsConfig;
 pub use jsonc::without_comments;
 pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, default_file, locate};
-pub use name_filter::{NameFilter, NamePattern};
+pub use name_filter::NameFilter;
 pub use oauth::{
     OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthIdp, OAuthKey, OAuthProof, OAuthRedirect,
     OAuthRelax, OAuthSubject,
@@ -54,6 +54,7 @@ pub use oauth::{
 pub use options::LoadOptions;
 pub use ptc_base::config_error::{ConfigError, ConfigPart, ConfigWarning};
 pub use ptc_base::environment::ProcessEnv;
+pub use ptc_base::name_pattern::NamePattern;
 pub use roots::RootsConfig;
 pub use routing::Routing;
 pub use schema::{FileFault, file_faults};

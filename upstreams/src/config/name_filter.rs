@@ -4,40 +4,18 @@ use std::fmt;
 
 use super::fields::Fields;
 use ptc_base::config_error::ConfigError;
+use ptc_base::name_pattern::NamePattern;
 use ptc_base::similar::most_similar;
 
-/// A name, or a URI, with `*` for any run of characters. There are no other wild cards.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamePattern(String);
-
-impl NamePattern {
-    /// Whether `name` fits. Linear in the length of the name for each literal piece: a pattern cannot blow up.
-    pub fn matches(&self, name: &str) -> bool {
-        let Some((first, rest)) = self.0.split_once('*') else { return self.0 == name };
-        let Some(mut name) = name.strip_prefix(first) else { return false };
-        let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-        for piece in middle.split('*') {
-            // Leftmost is right for every piece but the last: it leaves most room for those that follow.
-            let Some(at) = name.find(piece) else { return false };
-            name = &name[at + piece.len()..];
-        }
-        name.ends_with(last)
+/// A sentence if `pattern` fits none of `names`, which are those of all tools of `upstream`.
+pub(super) fn idle(pattern: &NamePattern, upstream: &str, key: &str, names: &[&str]) -> Option<String> {
+    if names.iter().any(|name| pattern.matches(name)) {
+        return None;
     }
-
-    /// The pattern as it was written.
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// A sentence if it fits none of `names`, which are those of all tools of `upstream`.
-    pub(super) fn idle(&self, upstream: &str, key: &str, names: &[&str]) -> Option<String> {
-        if names.iter().any(|name| self.matches(name)) {
-            return None;
-        }
-        let near = most_similar(self.0.trim_matches('*'), names.iter().copied());
-        let near = near.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
-        Some(format!("upstream {upstream} {key} {:?} fits none of its {} tools{near}", self.0, names.len()))
-    }
+    let near = most_similar(pattern.as_str().trim_matches('*'), names.iter().copied());
+    let near = near.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+    let text = pattern.as_str();
+    Some(format!("upstream {upstream} {key} {text:?} fits none of its {} tools{near}", names.len()))
 }
 
 /// The patterns of a list under `key`, if there is one.
@@ -53,7 +31,7 @@ pub(super) fn patterns(
     if names.iter().any(String::is_empty) {
         return Err(error(format_args!("{key} has an empty name")));
     }
-    Ok(Some(names.into_iter().map(NamePattern).collect()))
+    Ok(Some(names.into_iter().filter_map(NamePattern::new).collect()))
 }
 
 /// A filter of one upstream. A tool exists if it is allowed and not denied; a hidden tool is in no catalog and a
@@ -78,7 +56,7 @@ impl NameFilter {
     pub fn idle(&self, upstream: &str, names: &[&str]) -> Vec<String> {
         let allow = self.allow.iter().flatten().map(|pattern| ("allow_tools", pattern));
         let deny = self.deny.iter().map(|pattern| ("deny_tools", pattern));
-        allow.chain(deny).filter_map(|(key, pattern)| pattern.idle(upstream, key, names)).collect()
+        allow.chain(deny).filter_map(|(key, pattern)| idle(pattern, upstream, key, names)).collect()
     }
 
     /// Reads the two keys, for instance `["allow_tools", "deny_tools"]`.
@@ -93,28 +71,6 @@ mod tests {
     use ptc_mcp::json::json;
 
     use super::*;
-
-    fn matches(pattern: &str, name: &str) -> bool {
-        NamePattern(pattern.to_owned()).matches(name)
-    }
-
-    #[test]
-    fn stars_stand_for_any_run() {
-        for (pattern, yes, no) in [
-            ("read", &["read"][..], &["read_file", "Read", ""][..]),
-            ("*", &["", "x", "a/b.c"], &[]),
-            ("read_*", &["read_", "read_file"], &["read", "xread_file"]),
-            ("*_file", &["read_file", "_file"], &["read_files", "file"]),
-            ("a*b*c", &["abc", "aXbYc", "abbcc"], &["acb", "ab", "abcd"]),
-            ("a**b", &["ab", "axb"], &["a", "b"]),
-            ("*x*x*", &["xx", "axbxc"], &["x"]),
-            ("aa*aa", &["aaaa", "aaXaa"], &["aaa"]),
-        ] {
-            yes.iter().for_each(|name| assert!(matches(pattern, name), "{pattern} should match {name:?}"));
-            no.iter()
-                .for_each(|name| assert!(!matches(pattern, name), "{pattern} should not match {name:?}"));
-        }
-    }
 
     fn filter(entry: ptc_mcp::json::Value) -> Result<NameFilter, String> {
         let ptc_mcp::json::Value::Object(map) = entry else { panic!("an object") };

@@ -1,0 +1,146 @@
+//! What one set of rules permits.
+
+use std::sync::Arc;
+
+use ptc_mcp::json::Raw;
+
+use super::argument::ArgumentRefusal;
+use super::limits::Limits;
+use super::rule::{Rule, UpstreamRule, fits};
+
+/// Whether a caller sees a tool, and may call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It may call it, with arguments that [`Grant::check_arguments`] permits.
+    Allowed,
+    /// It sees it, and may not call it.
+    Listed,
+    /// For this caller there is no such tool.
+    Hidden,
+}
+
+/// Whose sign-in at an upstream a call uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The caller's own.
+    PerPrincipal,
+    /// That of all callers.
+    Shared,
+}
+
+/// The sum of the rules that match a caller: what one of them allows is allowed, unless one of them denies it. Callers whom
+/// the same rules match share one.
+#[derive(Debug)]
+pub struct Grant {
+    rules: Vec<Arc<Rule>>,
+    limits: Limits,
+    /// Whether everything is allowed: no rule matches, and that is the default.
+    allows_all: bool,
+}
+
+impl Grant {
+    /// The grant of these rules, in the order of the file.
+    pub(super) fn of(rules: Vec<Arc<Rule>>, default_allows: bool) -> Grant {
+        let limits = rules.iter().fold(Limits::default(), |limits, rule| limits.or(&rule.limits));
+        Grant { allows_all: rules.is_empty() && default_allows, rules, limits }
+    }
+
+    /// Whether the caller sees a tool, and may call it.
+    pub fn tool(&self, upstream: &str, tool: &str) -> Access {
+        if self.allows_all {
+            return Access::Allowed;
+        }
+        let any =
+            |patterns: fn(&UpstreamRule) -> &[_]| self.about(upstream).any(|rule| fits(patterns(rule), tool));
+        match (any(|rule| &rule.allow) && !any(|rule| &rule.deny), any(|rule| &rule.list)) {
+            (true, _) => Access::Allowed,
+            (false, true) => Access::Listed,
+            (false, false) => Access::Hidden,
+        }
+    }
+
+    /// Whether the caller sees the upstream at all: a rule that matches it is about it and grants something.
+    pub fn upstream(&self, upstream: &str) -> bool {
+        self.allows_all
+            || self.about(upstream).any(|rule| {
+                [&rule.allow, &rule.list, &rule.resources, &rule.prompts]
+                    .iter()
+                    .any(|patterns| !patterns.is_empty())
+            })
+    }
+
+    /// Whether the caller may read a resource, by its URI or the text of its template.
+    pub fn resource(&self, upstream: &str, uri: &str) -> bool {
+        self.allows_all || self.about(upstream).any(|rule| fits(&rule.resources, uri))
+    }
+
+    /// Whether the caller may use a prompt.
+    pub fn prompt(&self, upstream: &str, name: &str) -> bool {
+        self.allows_all || self.about(upstream).any(|rule| fits(&rule.prompts, name))
+    }
+
+    /// Judges the arguments of a call of a tool that is allowed: one of the rules that allow it must permit them all.
+    /// `arguments` is the text of an object, or empty.
+    ///
+    /// # Errors
+    /// No rule permits them: what the first one says of them.
+    pub fn check_arguments(
+        &self,
+        upstream: &str,
+        tool: &str,
+        arguments: &str,
+    ) -> Result<(), ArgumentRefusal> {
+        if self.allows_all {
+            return Ok(());
+        }
+        let allowing = self.about(upstream).filter(|rule| fits(&rule.allow, tool));
+        let mut refused = None;
+        let mut read = None;
+        for rule in allowing {
+            let mut about = rule.arguments.iter().filter(|rules| rules.tools.matches(tool)).peekable();
+            if about.peek().is_none() {
+                return Ok(());
+            }
+            let arguments = *read.get_or_insert_with(|| Raw::parse(arguments).ok());
+            match about.try_for_each(|rules| rules.check(arguments)) {
+                Ok(()) => return Ok(()),
+                Err(why) => {
+                    refused.get_or_insert(why);
+                }
+            }
+        }
+        let Some((argument, reason)) = refused else { return Ok(()) };
+        let (upstream, tool, argument) = (upstream.into(), tool.into(), argument.into());
+        Err(ArgumentRefusal { upstream, tool, argument, reason })
+    }
+
+    /// Whose sign-in a call of an upstream uses, if the rules say so. Somebody's own wins.
+    pub fn identity(&self, upstream: &str) -> Option<Identity> {
+        let mut said = self.about(upstream).filter_map(|rule| rule.identity);
+        let first = said.next()?;
+        Some(if said.any(|identity| identity == Identity::PerPrincipal) {
+            Identity::PerPrincipal
+        } else {
+            first
+        })
+    }
+
+    /// How much the caller may use: of each limit what the first rule says that sets it.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether the caller sees, and answers for, the runs of all callers.
+    pub fn is_operator(&self) -> bool {
+        self.rules.iter().any(|rule| rule.is_operator)
+    }
+
+    /// How logs and traces call the caller, if a rule has a name.
+    pub fn name(&self) -> Option<&str> {
+        self.rules.iter().find_map(|rule| rule.name.as_deref())
+    }
+
+    fn about<'g>(&'g self, upstream: &'g str) -> impl Iterator<Item = &'g UpstreamRule> {
+        self.rules.iter().flat_map(move |rule| rule.about(upstream))
+    }
+}

@@ -1,0 +1,347 @@
+//! Reading the file.
+
+use std::collections::BTreeMap;
+
+use ptc_base::name_pattern::NamePattern;
+use ptc_base::similar::most_similar;
+use ptc_base::visible::visible_line;
+use ptc_mcp::json::{Map, Value, from_str, repeated_key};
+
+use super::argument::{ArgumentRule, ToolArguments};
+use super::grant::Identity;
+use super::limits::Limits;
+use super::path::Folder;
+use super::policy::{Policy, PolicyError};
+use super::rule::{Condition, Rule, UpstreamRule};
+
+/// Most rules of a file.
+const MAX_RULES: usize = 1000;
+
+type Parsed<T> = Result<T, PolicyError>;
+
+impl Policy {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// What is wrong first, with the place of its key.
+    pub fn parse(text: &str) -> Parsed<Policy> {
+        let value =
+            from_str(text).map_err(|fault| PolicyError::new(format_args!("the file is no JSON: {fault}")))?;
+        if let Some(key) = repeated_key(text) {
+            return Err(PolicyError::new(format_args!(
+                "an object has the key \"{}\" twice",
+                visible_line(&key)
+            )));
+        }
+        Policy::from_value(&value)
+    }
+
+    /// Reads the object that the text of a file would be.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn from_value(value: &Value) -> Parsed<Policy> {
+        let file = Section::of("", value)?;
+        file.knows(&["default", "scope_implies", "rules"])?;
+        let default_allows = match file.word("default", &["allow", "deny"])? {
+            Some(word) => word == "allow",
+            None => false,
+        };
+        let implied = Implied::read(&file)?;
+        let rules = file.list("rules")?.ok_or_else(|| PolicyError::new("rules must be a list"))?;
+        if rules.len() > MAX_RULES {
+            return Err(PolicyError::new(format_args!(
+                "rules has {} members, more than {MAX_RULES}",
+                rules.len()
+            )));
+        }
+        let rules =
+            rules.iter().enumerate().map(|(at, value)| rule(&format!("rules[{at}]"), value, &implied));
+        let rules = rules.collect::<Parsed<Vec<_>>>()?;
+        Ok(Policy::of(rules, default_allows))
+    }
+}
+
+/// An object of the file, with its place.
+struct Section<'v> {
+    place: String,
+    map: &'v Map,
+}
+
+impl<'v> Section<'v> {
+    fn of(place: &str, value: &'v Value) -> Parsed<Section<'v>> {
+        match value.as_object() {
+            Some(map) => Ok(Section { place: place.to_owned(), map }),
+            None if place.is_empty() => Err(PolicyError::new("the file must be an object")),
+            None => Err(PolicyError::new(format_args!("{place} must be an object"))),
+        }
+    }
+
+    /// The place of one of its keys.
+    fn at(&self, key: &str) -> String {
+        let key = visible_line(key);
+        if self.place.is_empty() { key.into_owned() } else { format!("{}.{key}", self.place) }
+    }
+
+    fn error<T>(&self, key: &str, must: impl std::fmt::Display) -> Parsed<T> {
+        Err(PolicyError::new(format_args!("{} must be {must}", self.at(key))))
+    }
+
+    /// Refuses keys besides these. Those that begin with `$` are for editors.
+    fn knows(&self, known: &[&str]) -> Parsed<()> {
+        let Some(key) = self.map.keys().find(|key| !known.contains(&key.as_str()) && !key.starts_with('$'))
+        else {
+            return Ok(());
+        };
+        let near = most_similar(key, known.iter().copied());
+        let near = near.map_or_else(
+            || format!("; it has {}", known.join(", ")),
+            |near| format!("; did you mean {near}?"),
+        );
+        Err(PolicyError::new(format_args!("{} is no known key{near}", self.at(key))))
+    }
+
+    fn section(&self, key: &str) -> Parsed<Option<Section<'v>>> {
+        self.map.get(key).map(|value| Section::of(&self.at(key), value)).transpose()
+    }
+
+    fn list(&self, key: &str) -> Parsed<Option<&'v Vec<Value>>> {
+        match self.map.get(key) {
+            None => Ok(None),
+            Some(Value::Array(items)) => Ok(Some(items)),
+            Some(_) => self.error(key, "a list"),
+        }
+    }
+
+    fn text(&self, key: &str) -> Parsed<Option<&'v str>> {
+        match self.map.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) if !text.is_empty() => Ok(Some(text)),
+            Some(_) => self.error(key, "a string with at least one character"),
+        }
+    }
+
+    fn flag(&self, key: &str) -> Parsed<bool> {
+        match self.map.get(key) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => self.error(key, "true or false"),
+        }
+    }
+
+    fn word(&self, key: &str, words: &[&str]) -> Parsed<Option<&'v str>> {
+        match self.map.get(key) {
+            None => Ok(None),
+            Some(Value::String(word)) if words.contains(&word.as_str()) => Ok(Some(word)),
+            Some(_) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                self.error(key, words.join(" or "))
+            }
+        }
+    }
+
+    /// Patterns of names, none of them empty.
+    fn patterns(&self, key: &str) -> Parsed<Vec<NamePattern>> {
+        let Some(items) = self.list(key)? else { return Ok(Vec::new()) };
+        if items.is_empty() {
+            return self.error(key, "a list with at least one pattern; leave it out to grant nothing");
+        }
+        let pattern = |(at, item): (usize, &Value)| match item.as_str().and_then(NamePattern::new) {
+            Some(pattern) => Ok(pattern),
+            None => self.error(&format!("{key}[{at}]"), "a pattern with at least one character"),
+        };
+        items.iter().enumerate().map(pattern).collect()
+    }
+
+    fn sections(&self) -> impl Iterator<Item = (&'v str, Parsed<Section<'v>>)> {
+        self.map.iter().map(|(key, value)| (key.as_str(), Section::of(&self.at(key), value)))
+    }
+}
+
+/// Which scopes imply which.
+struct Implied(BTreeMap<String, Vec<String>>);
+
+impl Implied {
+    fn read(file: &Section<'_>) -> Parsed<Implied> {
+        let Some(section) = file.section("scope_implies")? else { return Ok(Implied(BTreeMap::new())) };
+        let mut implied = BTreeMap::new();
+        for scope in section.map.keys() {
+            let items = section.list(scope)?.into_iter().flatten();
+            let texts = items.map(|item| match item.as_str() {
+                Some(text) if !text.is_empty() => Ok(text.to_owned()),
+                _ => section.error(scope, "a list of scopes"),
+            });
+            implied.insert(scope.clone(), texts.collect::<Parsed<Vec<_>>>()?);
+        }
+        Ok(Implied(implied))
+    }
+
+    /// The scope, and those that imply it, by however many steps.
+    fn sources(&self, scope: &str) -> Vec<Box<str>> {
+        let mut sources: Vec<Box<str>> = vec![scope.into()];
+        let mut at = 0;
+        while let Some(wanted) = sources.get(at).cloned() {
+            for (source, implied) in &self.0 {
+                if implied.iter().any(|scope| **scope == *wanted)
+                    && !sources.iter().any(|known| **known == **source)
+                {
+                    sources.push(source.as_str().into());
+                }
+            }
+            at += 1;
+        }
+        sources
+    }
+}
+
+fn rule(place: &str, value: &Value, implied: &Implied) -> Parsed<Rule> {
+    let section = Section::of(place, value)?;
+    section.knows(&["name", "match", "upstreams", "limits", "operator"])?;
+    let Some(wanted) = section.section("match")? else {
+        return section.error("match", "an object; {} matches every caller");
+    };
+    let mut upstreams = Vec::new();
+    if let Some(entries) = section.section("upstreams")? {
+        for (name, entry) in entries.sections() {
+            upstreams.push(upstream(name, &entry?)?);
+        }
+    }
+    Ok(Rule {
+        name: section.text("name")?.map(Into::into),
+        conditions: conditions(&wanted, implied)?,
+        upstreams,
+        limits: section
+            .section("limits")?
+            .map_or_else(|| Ok(Limits::default()), |limits| self::limits(&limits))?,
+        is_operator: section.flag("operator")?,
+    })
+}
+
+fn conditions(section: &Section<'_>, implied: &Implied) -> Parsed<Vec<Condition>> {
+    section.knows(&["principal", "issuer", "subject", "scope", "claim"])?;
+    let mut conditions = Vec::new();
+    let text = |key| section.text(key).map(|text| text.map(Box::from));
+    conditions.extend(text("principal")?.map(Condition::Principal));
+    conditions.extend(text("issuer")?.map(Condition::Issuer));
+    conditions.extend(text("subject")?.map(Condition::Subject));
+    conditions.extend(section.text("scope")?.map(|scope| Condition::Scope(implied.sources(scope))));
+    if let Some(claims) = section.section("claim")? {
+        for name in claims.map.keys() {
+            let Some(value) = claims.text(name)? else { continue };
+            conditions.push(Condition::Claim(name.as_str().into(), value.into()));
+        }
+    }
+    Ok(conditions)
+}
+
+fn limits(section: &Section<'_>) -> Parsed<Limits> {
+    section.knows(&Limits::NAMES)?;
+    let mut limits = Limits::default();
+    for (name, value) in section.map {
+        let Some(limit) = limits.named(name) else { continue };
+        match value.as_u64() {
+            Some(number) if number > 0 => *limit = Some(number),
+            _ => return section.error(name, format_args!("a positive integer, got {value}")),
+        }
+    }
+    Ok(limits)
+}
+
+fn upstream(name: &str, section: &Section<'_>) -> Parsed<UpstreamRule> {
+    section.knows(&["allow", "deny", "list", "resources", "prompts", "args", "identity"])?;
+    let Some(upstreams) = NamePattern::new(name) else {
+        return Err(PolicyError::new(format_args!("{} is about an upstream without a name", section.place)));
+    };
+    let (allow, deny) = (section.patterns("allow")?, section.patterns("deny")?);
+    if let Some(both) = allow.iter().find(|pattern| deny.contains(pattern)) {
+        let both = visible_line(both.as_str());
+        return Err(PolicyError::new(format_args!("{} allows and denies \"{both}\"", section.place)));
+    }
+    let mut arguments = Vec::new();
+    if let Some(tools) = section.section("args")? {
+        for (tool, rules) in tools.sections() {
+            arguments.push(tool_arguments(tool, &rules?, &allow)?);
+        }
+    }
+    let identity = section.word("identity", &["per_principal", "shared"])?.map(|word| match word {
+        "shared" => Identity::Shared,
+        _ => Identity::PerPrincipal,
+    });
+    let (list, resources) = (section.patterns("list")?, section.patterns("resources")?);
+    Ok(UpstreamRule {
+        upstreams,
+        allow,
+        deny,
+        list,
+        resources,
+        prompts: section.patterns("prompts")?,
+        arguments,
+        identity,
+    })
+}
+
+fn tool_arguments(tool: &str, section: &Section<'_>, allow: &[NamePattern]) -> Parsed<ToolArguments> {
+    let Some(tools) = NamePattern::new(tool) else {
+        return Err(PolicyError::new(format_args!("{} is about a tool without a name", section.place)));
+    };
+    let is_about_allowed = tool.contains('*') || super::rule::fits(allow, tool);
+    if !is_about_allowed {
+        return Err(PolicyError::new(format_args!(
+            "{} is about a tool that allow does not have",
+            section.place
+        )));
+    }
+    let rules = section.sections().map(|(name, rule)| Ok((name.into(), argument(&rule?)?)));
+    Ok(ToolArguments { tools, rules: rules.collect::<Parsed<_>>()? })
+}
+
+fn argument(section: &Section<'_>) -> Parsed<ArgumentRule> {
+    const RULES: [&str; 5] = ["in", "equals", "prefix", "under", "max"];
+    section.knows(&["in", "equals", "prefix", "under", "max", "ignore_case", "percent"])?;
+    if !RULES.iter().any(|key| section.map.contains_key(key)) {
+        return Err(PolicyError::new(format_args!(
+            "{} must have one of {}",
+            section.place,
+            RULES.join(", ")
+        )));
+    }
+    let is_flat = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+    let one_of = match (section.list("in")?, section.map.get("equals")) {
+        (None, None) => None,
+        (Some(_), Some(_)) => {
+            return Err(PolicyError::new(format_args!("{} has in and equals; keep one", section.place)));
+        }
+        (Some(values), None) if !values.is_empty() && values.iter().all(is_flat) => {
+            Some(values.as_slice().into())
+        }
+        (Some(_), None) => {
+            return section.error("in", "a list of strings, numbers and booleans, with at least one");
+        }
+        (None, Some(value)) if is_flat(value) => Some([value.clone()].into()),
+        (None, Some(_)) => return section.error("equals", "a string, a number or a boolean"),
+    };
+    let has_literal_percent = section.word("percent", &["decode", "literal"])? == Some("literal");
+    let ignores_case = section.flag("ignore_case")?;
+    let under = match section.text("under")? {
+        None if section.map.contains_key("percent") || section.map.contains_key("ignore_case") => {
+            return Err(PolicyError::new(format_args!(
+                "{} has ignore_case or percent without under",
+                section.place
+            )));
+        }
+        None => None,
+        Some(text) => match Folder::new(text, ignores_case, has_literal_percent) {
+            Some(folder) => Some(folder),
+            None => {
+                return section
+                    .error("under", "a path that can be read in one way only, such as \"/reports\"");
+            }
+        },
+    };
+    let max = match section.map.get("max") {
+        None => None,
+        Some(Value::Number(number)) => Some(number.as_str().into()),
+        Some(_) => return section.error("max", "a number"),
+    };
+    Ok(ArgumentRule { one_of, prefix: section.text("prefix")?.map(Into::into), under, max })
+}

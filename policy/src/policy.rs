@@ -1,0 +1,79 @@
+//! The file of rules, and the grants of callers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use ptc_base::sync::Mutex;
+
+use super::caller::{Authority, Caller};
+use super::grant::Grant;
+use super::rule::{Condition, Rule};
+
+/// Largest file, in bytes.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Which callers may do what. Grants are made once for each set of rules that match somebody.
+#[derive(Debug)]
+pub struct Policy {
+    pub(super) rules: Vec<Arc<Rule>>,
+    pub(super) default_allows: bool,
+    /// By the places of their rules.
+    grants: Mutex<HashMap<Box<[u16]>, Weak<Grant>>>,
+}
+
+/// The file is at fault: a sentence that begins with `policy: ` and names the key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("policy: {0}")]
+pub struct PolicyError(pub(super) String);
+
+impl PolicyError {
+    pub(super) fn new(text: impl fmt::Display) -> PolicyError {
+        PolicyError(text.to_string())
+    }
+}
+
+impl Policy {
+    pub(super) fn of(rules: Vec<Rule>, default_allows: bool) -> Policy {
+        Policy { rules: rules.into_iter().map(Arc::new).collect(), default_allows, grants: Mutex::default() }
+    }
+
+    /// What a caller may do.
+    pub fn authority(&self, caller: Caller) -> Authority {
+        Authority { grant: self.grant(&caller), caller }
+    }
+
+    /// The grant of a caller.
+    pub fn grant(&self, caller: &Caller) -> Arc<Grant> {
+        let matching = self.rules.iter().enumerate().filter(|(_, rule)| rule.matches(caller));
+        let (places, rules): (Vec<u16>, Vec<_>) =
+            matching.filter_map(|(at, rule)| Some((u16::try_from(at).ok()?, rule.clone()))).unzip();
+        let mut grants = self.grants.lock();
+        if let Some(grant) = grants.get(&*places).and_then(Weak::upgrade) {
+            return grant;
+        }
+        let grant = Arc::new(Grant::of(rules, self.default_allows));
+        grants.retain(|_, grant| grant.strong_count() > 0);
+        grants.insert(places.into(), Arc::downgrade(&grant));
+        grant
+    }
+
+    /// The claims of tokens that rules ask for.
+    pub fn claims(&self) -> Vec<&str> {
+        let conditions = self.rules.iter().flat_map(|rule| &rule.conditions);
+        let mut claims: Vec<&str> = conditions
+            .filter_map(|condition| match condition {
+                Condition::Claim(name, _) => Some(&**name),
+                _ => None,
+            })
+            .collect();
+        claims.sort_unstable();
+        claims.dedup();
+        claims
+    }
+
+    /// How many rules there are.
+    pub fn rules(&self) -> usize {
+        self.rules.len()
+    }
+}

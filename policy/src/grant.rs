@@ -8,8 +8,8 @@ use super::argument::ArgumentRefusal;
 use super::limits::Limits;
 use super::rule::{Rule, UpstreamRule, fits};
 
-/// Whether a caller sees a tool, and may call it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether a caller sees a tool, and may call it; the less it may, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// It may call it, with arguments that [`Grant::check_arguments`] permits.
     Allowed,
@@ -34,49 +34,61 @@ pub enum Identity {
 pub struct Grant {
     rules: Vec<Arc<Rule>>,
     limits: Limits,
-    /// Whether everything is allowed: no rule matches, and that is the default.
-    allows_all: bool,
+    /// The part of it that a profile shows.
+    within: Option<Arc<Grant>>,
 }
 
 impl Grant {
     /// The grant of these rules, in the order of the file.
-    pub(super) fn of(rules: Vec<Arc<Rule>>, default_allows: bool) -> Grant {
+    pub(super) fn of(rules: Vec<Arc<Rule>>) -> Grant {
         let limits = rules.iter().fold(Limits::default(), |limits, rule| limits.or(&rule.limits));
-        Grant { allows_all: rules.is_empty() && default_allows, rules, limits }
+        Grant { rules, limits, within: None }
+    }
+
+    /// The grant of those who may do everything.
+    pub fn everything() -> Grant {
+        Grant::of(vec![Arc::new(Rule::everything())])
+    }
+
+    /// What callers may do who see a profile alone: what both this grant and the profile allow. Limits are those of this grant.
+    pub fn within(&self, profile: &Arc<Grant>) -> Grant {
+        let (rules, limits) = (self.rules.clone(), self.limits.clone());
+        Grant { rules, limits, within: Some(profile.clone()) }
     }
 
     /// Whether the caller sees a tool, and may call it.
     pub fn tool(&self, upstream: &str, tool: &str) -> Access {
-        if self.allows_all {
-            return Access::Allowed;
-        }
         let any =
             |patterns: fn(&UpstreamRule) -> &[_]| self.about(upstream).any(|rule| fits(patterns(rule), tool));
-        match (any(|rule| &rule.allow) && !any(|rule| &rule.deny), any(|rule| &rule.list)) {
+        let own = match (any(|rule| &rule.allow) && !any(|rule| &rule.deny), any(|rule| &rule.list)) {
             (true, _) => Access::Allowed,
             (false, true) => Access::Listed,
             (false, false) => Access::Hidden,
-        }
+        };
+        self.within.as_ref().map_or(own, |profile| own.max(profile.tool(upstream, tool)))
     }
 
     /// Whether the caller sees the upstream at all: a rule that matches it is about it and grants something.
     pub fn upstream(&self, upstream: &str) -> bool {
-        self.allows_all
-            || self.about(upstream).any(|rule| {
-                [&rule.allow, &rule.list, &rule.resources, &rule.prompts]
-                    .iter()
-                    .any(|patterns| !patterns.is_empty())
-            })
+        let shows = |rule: &UpstreamRule| {
+            [&rule.allow, &rule.list, &rule.resources, &rule.prompts]
+                .iter()
+                .any(|patterns| !patterns.is_empty())
+        };
+        self.about(upstream).any(shows)
+            && self.within.as_ref().is_none_or(|profile| profile.upstream(upstream))
     }
 
     /// Whether the caller may read a resource, by its URI or the text of its template.
     pub fn resource(&self, upstream: &str, uri: &str) -> bool {
-        self.allows_all || self.about(upstream).any(|rule| fits(&rule.resources, uri))
+        self.about(upstream).any(|rule| fits(&rule.resources, uri))
+            && self.within.as_ref().is_none_or(|profile| profile.resource(upstream, uri))
     }
 
     /// Whether the caller may use a prompt.
     pub fn prompt(&self, upstream: &str, name: &str) -> bool {
-        self.allows_all || self.about(upstream).any(|rule| fits(&rule.prompts, name))
+        self.about(upstream).any(|rule| fits(&rule.prompts, name))
+            && self.within.as_ref().is_none_or(|profile| profile.prompt(upstream, name))
     }
 
     /// Judges the arguments of a call of a tool that is allowed: one of the rules that allow it must permit them all.
@@ -90,9 +102,6 @@ impl Grant {
         tool: &str,
         arguments: &str,
     ) -> Result<(), ArgumentRefusal> {
-        if self.allows_all {
-            return Ok(());
-        }
         let allowing = self.about(upstream).filter(|rule| fits(&rule.allow, tool));
         let mut refused = None;
         let mut read = None;

@@ -8,6 +8,7 @@
 //! | [`grant`] | what one set of rules permits: tools, arguments, identities, limits |
 //! | [`argument`] | rules on the arguments of a call |
 //! | [`path`] | paths in arguments, in the one form in which they are compared |
+//! | [`profile`] | named parts of the upstreams |
 //! | [`limits`] | how much a caller may use |
 //!
 //! Sans-I/O: files are read by whoever has them.
@@ -19,6 +20,7 @@ pub mod limits;
 mod parse;
 pub mod path;
 pub mod policy;
+pub mod profile;
 mod rule;
 
 pub use argument::{ArgumentRefusal, ArgumentRule};
@@ -26,3 +28,4 @@ pub use caller::{Authority, Caller, Claim};
 pub use grant::{Access, Grant, Identity};
 pub use limits::Limits;
 pub use policy::{Policy, PolicyError};
+pub use profile::Profiles;

@@ -1,6 +1,7 @@
 //! Reading the file.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ptc_base::name_pattern::NamePattern;
 use ptc_base::similar::most_similar;
@@ -8,10 +9,11 @@ use ptc_base::visible::visible_line;
 use ptc_mcp::json::{Map, Value, from_str, repeated_key};
 
 use super::argument::{ArgumentRule, ToolArguments};
-use super::grant::Identity;
+use super::grant::{Grant, Identity};
 use super::limits::Limits;
 use super::path::Folder;
 use super::policy::{Policy, PolicyError};
+use super::profile::is_name;
 use super::rule::{Condition, Rule, UpstreamRule};
 
 /// Most rules of a file.
@@ -278,6 +280,41 @@ fn upstream(name: &str, section: &Section<'_>) -> Parsed<UpstreamRule> {
         arguments,
         identity,
     })
+}
+
+/// The profiles of a file, by name.
+pub(super) fn profiles(value: &Value) -> Parsed<BTreeMap<Box<str>, Arc<Grant>>> {
+    let file = Section::of("profiles", value)?;
+    let mut profiles = BTreeMap::new();
+    for (name, section) in file.sections() {
+        if !is_name(name) {
+            return file.error(name, "a name of at most 32 lower-case letters, digits and hyphens");
+        }
+        let section = section?;
+        section.knows(&["upstreams"])?;
+        let Some(entries) = section.section("upstreams")? else {
+            return section.error("upstreams", "an object; {\"*\": {}} shows every upstream");
+        };
+        let upstreams =
+            entries.sections().map(|(name, entry)| shown(name, &entry?)).collect::<Parsed<_>>()?;
+        let rule = Rule { upstreams, ..Rule::default() };
+        profiles.insert(name.into(), Arc::new(Grant::of(vec![Arc::new(rule)])));
+    }
+    Ok(profiles)
+}
+
+/// What a profile shows of the upstreams of a name: what it does not mention is everything.
+fn shown(name: &str, section: &Section<'_>) -> Parsed<UpstreamRule> {
+    section.knows(&["allow", "deny", "list", "resources", "prompts"])?;
+    let mut rule = upstream(name, section)?;
+    for (key, patterns) in
+        [("allow", &mut rule.allow), ("resources", &mut rule.resources), ("prompts", &mut rule.prompts)]
+    {
+        if !section.map.contains_key(key) {
+            patterns.extend(NamePattern::new("*"));
+        }
+    }
+    Ok(rule)
 }
 
 fn tool_arguments(tool: &str, section: &Section<'_>, allow: &[NamePattern]) -> Parsed<ToolArguments> {

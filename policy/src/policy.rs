@@ -52,7 +52,8 @@ impl Policy {
         if let Some(grant) = grants.get(&*places).and_then(Weak::upgrade) {
             return grant;
         }
-        let grant = Arc::new(Grant::of(rules, self.default_allows));
+        let is_open = rules.is_empty() && self.default_allows;
+        let grant = Arc::new(if is_open { Grant::everything() } else { Grant::of(rules) });
         grants.retain(|_, grant| grant.strong_count() > 0);
         grants.insert(places.into(), Arc::downgrade(&grant));
         grant

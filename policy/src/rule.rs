@@ -46,6 +46,22 @@ pub(super) struct UpstreamRule {
 }
 
 impl Rule {
+    /// The rule that matches every caller and allows everything.
+    pub(super) fn everything() -> Rule {
+        let all = || NamePattern::new("*");
+        let upstreams = all().map(|upstreams| UpstreamRule {
+            upstreams,
+            allow: all().into_iter().collect(),
+            deny: Vec::new(),
+            list: Vec::new(),
+            resources: all().into_iter().collect(),
+            prompts: all().into_iter().collect(),
+            arguments: Vec::new(),
+            identity: None,
+        });
+        Rule { upstreams: upstreams.into_iter().collect(), ..Rule::default() }
+    }
+
     pub(super) fn matches(&self, caller: &Caller) -> bool {
         self.conditions.iter().all(|condition| condition.holds(caller))
     }

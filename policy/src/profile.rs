@@ -1,0 +1,140 @@
+//! Profiles: named parts of the upstreams, each with an address of its own. A profile shows less and grants nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ptc_base::similar::most_similar;
+use ptc_mcp::json::Value;
+
+use super::grant::Grant;
+use super::parse;
+
+/// Longest name of a profile, in characters.
+const MAX_NAME: usize = 32;
+
+/// The profiles of a server, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Profiles(BTreeMap<Box<str>, Arc<Grant>>);
+
+impl Profiles {
+    /// Reads the object `profiles` of the upstreams file: `{"NAME": {"upstreams": {"github": {"allow": ["get_*"]}}}}`. An
+    /// upstream has `allow`, `deny`, `list`, `resources` and `prompts` as a rule of a policy has them; what it leaves out is
+    /// everything there is.
+    ///
+    /// # Errors
+    /// A sentence with what is wrong first, and the place of its key.
+    pub fn parse(value: &Value) -> Result<Profiles, String> {
+        parse::profiles(value).map(Profiles).map_err(|fault| fault.0)
+    }
+
+    /// The part that a profile shows.
+    pub fn named(&self, name: &str) -> Option<&Arc<Grant>> {
+        self.0.get(name)
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(AsRef::as_ref)
+    }
+
+    /// Why there is no profile of that name: a sentence for an operator.
+    pub fn lacks(&self, name: &str) -> String {
+        let near = most_similar(name, self.names()).map(|near| format!("; did you mean {near}?"));
+        let known = || {
+            let names: Vec<&str> = self.names().collect();
+            if names.is_empty() {
+                "; the upstreams file has none".to_owned()
+            } else {
+                format!("; there are {}", names.join(", "))
+            }
+        };
+        format!("no profile {name:?}{}", near.unwrap_or_else(known))
+    }
+}
+
+/// Whether a profile may have this name: it stands in an address.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=MAX_NAME).contains(&name.len())
+        && name.chars().all(is_plain)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caller::Caller;
+    use crate::grant::Access;
+    use crate::policy::Policy;
+    use ptc_mcp::json::json;
+
+    fn profiles() -> Profiles {
+        let file = json!({
+            "support": {"upstreams": {"github": {"allow": ["get_*", "list_*"], "deny": ["list_secrets"]}, "docs": {}}},
+            "all": {"upstreams": {"*": {}}},
+        });
+        Profiles::parse(&file).unwrap()
+    }
+
+    #[test]
+    fn a_profile_shows_a_part_and_what_it_leaves_out_is_everything() {
+        let profiles = profiles();
+        let support = profiles.named("support").unwrap();
+        assert_eq!(support.tool("github", "get_issue"), Access::Allowed);
+        for (upstream, tool) in
+            [("github", "list_secrets"), ("github", "delete_repo"), ("billing", "get_bill")]
+        {
+            assert_eq!(support.tool(upstream, tool), Access::Hidden, "{upstream}.{tool}");
+        }
+        assert!(support.tool("docs", "anything") == Access::Allowed && support.resource("docs", "docs://a"));
+        assert!(support.upstream("docs") && !support.upstream("billing"));
+        assert!(support.check_arguments("docs", "anything", "{}").is_ok());
+    }
+
+    #[test]
+    fn a_profile_grants_nothing() {
+        let policy = r#"{"rules": [{"match": {}, "upstreams": {"github": {"allow": ["get_*"], "args": {"get_*": {"repo": {"in": ["web"]}}}}}}]}"#;
+        let grant = Policy::parse(policy).unwrap().grant(&Caller::named("ann"));
+        let within = grant.within(profiles().named("all").unwrap());
+        assert_eq!(within.tool("github", "get_issue"), Access::Allowed);
+        assert_eq!(within.tool("github", "delete_repo"), Access::Hidden);
+        assert_eq!(within.tool("docs", "anything"), Access::Hidden);
+        assert!(within.check_arguments("github", "get_issue", r#"{"repo": "web"}"#).is_ok());
+        assert!(within.check_arguments("github", "get_issue", r#"{"repo": "app"}"#).is_err());
+        let within = grant.within(profiles().named("support").unwrap());
+        assert!(within.upstream("github") && !within.upstream("docs"));
+    }
+
+    #[test]
+    fn names_stand_in_addresses() {
+        for name in ["", "A", "a/b", "-a", "a-", "ä", &"a".repeat(33)] {
+            let refused = Profiles::parse(&json!({name: {"upstreams": {"*": {}}}}));
+            assert!(refused.is_err(), "{name}");
+        }
+        assert_eq!(profiles().lacks("suport"), "no profile \"suport\"; did you mean support?");
+        assert_eq!(profiles().lacks("x"), "no profile \"x\"; there are all, support");
+    }
+
+    #[test]
+    fn faults_are_told_with_their_place() {
+        for (file, fault) in [
+            (json!([]), "profiles must be an object"),
+            (
+                json!({"A": {}}),
+                "profiles.A must be a name of at most 32 lower-case letters, digits and hyphens",
+            ),
+            (json!({"a": {}}), "profiles.a.upstreams must be an object; {\"*\": {}} shows every upstream"),
+            (
+                json!({"a": {"upstreams": {"x": {"args": {}}}}}),
+                "profiles.a.upstreams.x.args is no known key; it has allow, deny, list, resources, prompts",
+            ),
+            (
+                json!({"a": {"upstreams": {"x": {"allow": [""]}}}}),
+                "profiles.a.upstreams.x.allow[0] must be a pattern with at least one character",
+            ),
+        ] {
+            assert_eq!(Profiles::parse(&file).unwrap_err(), fault, "{file}");
+        }
+    }
+}

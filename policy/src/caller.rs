@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::grant::Grant;
-
 /// The facts about a caller. Of the claims of a token it has those that a rule asks for and no others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
@@ -40,13 +38,4 @@ impl Caller {
     pub(super) fn claim(&self, name: &str) -> &[Box<str>] {
         self.claims.iter().find(|claim| *claim.name == *name).map_or(&[], |claim| &claim.values)
     }
-}
-
-/// A caller, and what it may do by the policy that held when it was admitted. A program keeps that of its beginning.
-#[derive(Debug)]
-pub struct Authority {
-    /// Who calls.
-    pub caller: Caller,
-    /// What the caller may do; callers that the same rules match share it.
-    pub grant: Arc<Grant>,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ptc_mcp::json::Raw;
 
 use super::argument::ArgumentRefusal;
+use super::identity::Identity;
 use super::limits::Limits;
 use super::rule::{Rule, UpstreamRule, fits};
 
@@ -17,15 +18,6 @@ pub enum Access {
     Listed,
     /// For this caller there is no such tool.
     Hidden,
-}
-
-/// Whose sign-in at an upstream a call uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Identity {
-    /// The caller's own.
-    PerPrincipal,
-    /// That of all callers.
-    Shared,
 }
 
 /// The sum of the rules that match a caller: what one of them allows is allowed, unless one of them denies it. Callers whom

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`caller`] | the facts about a caller that rules match on |
 //! | [`policy`] | the file, and the grants of callers |
-//! | [`grant`] | what one set of rules permits: tools, arguments, identities, limits |
+//! | [`grant`], [`identity`] | what one set of rules permits: tools, arguments, sign-ins, limits |
+//! | [`authority`] | a caller with its grant |
 //! | [`argument`] | rules on the arguments of a call |
 //! | [`path`] | paths in arguments, in the one form in which they are compared |
 //! | [`profile`] | named parts of the upstreams |
@@ -14,8 +15,10 @@
 //! Sans-I/O: files are read by whoever has them.
 
 pub mod argument;
+pub mod authority;
 pub mod caller;
 pub mod grant;
+pub mod identity;
 pub mod limits;
 mod parse;
 pub mod path;
@@ -24,8 +27,10 @@ pub mod profile;
 mod rule;
 
 pub use argument::{ArgumentRefusal, ArgumentRule};
-pub use caller::{Authority, Caller, Claim};
-pub use grant::{Access, Grant, Identity};
+pub use authority::Authority;
+pub use caller::{Caller, Claim};
+pub use grant::{Access, Grant};
+pub use identity::Identity;
 pub use limits::Limits;
 pub use policy::{Policy, PolicyError};
 pub use profile::Profiles;

@@ -9,15 +9,18 @@ use ptc_base::visible::visible_line;
 use ptc_mcp::json::{Map, Value, from_str, repeated_key};
 
 use super::argument::{ArgumentRule, ToolArguments};
-use super::grant::{Grant, Identity};
+use super::grant::Grant;
+use super::identity::Identity;
 use super::limits::Limits;
 use super::path::Folder;
 use super::policy::{Policy, PolicyError};
-use super::profile::is_name;
 use super::rule::{Condition, Rule, UpstreamRule};
 
 /// Most rules of a file.
 const MAX_RULES: usize = 1000;
+
+/// Longest name of a profile, in characters.
+const MAX_PROFILE_NAME: usize = 32;
 
 type Parsed<T> = Result<T, PolicyError>;
 
@@ -287,7 +290,7 @@ pub(super) fn profiles(value: &Value) -> Parsed<BTreeMap<Box<str>, Arc<Grant>>> 
     let file = Section::of("profiles", value)?;
     let mut profiles = BTreeMap::new();
     for (name, section) in file.sections() {
-        if !is_name(name) {
+        if !is_profile_name(name) {
             return file.error(name, "a name of at most 32 lower-case letters, digits and hyphens");
         }
         let section = section?;
@@ -301,6 +304,15 @@ pub(super) fn profiles(value: &Value) -> Parsed<BTreeMap<Box<str>, Arc<Grant>>> 
         profiles.insert(name.into(), Arc::new(Grant::of(vec![Arc::new(rule)])));
     }
     Ok(profiles)
+}
+
+/// Whether a profile may have this name: it stands in an address.
+fn is_profile_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=MAX_PROFILE_NAME).contains(&name.len())
+        && name.chars().all(is_plain)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
 }
 
 /// What a profile shows of the upstreams of a name: what it does not mention is everything.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 
 use ptc_base::sync::Mutex;
 
-use super::caller::{Authority, Caller};
+use super::authority::Authority;
+use super::caller::Caller;
 use super::grant::Grant;
 use super::rule::{Condition, Rule};
 

@@ -9,9 +9,6 @@ use ptc_mcp::json::Value;
 use super::grant::Grant;
 use super::parse;
 
-/// Longest name of a profile, in characters.
-const MAX_NAME: usize = 32;
-
 /// The profiles of a server, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles(BTreeMap<Box<str>, Arc<Grant>>);
@@ -50,15 +47,6 @@ impl Profiles {
         };
         format!("no profile {name:?}{}", near.unwrap_or_else(known))
     }
-}
-
-/// Whether a profile may have this name: it stands in an address.
-pub(super) fn is_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=MAX_NAME).contains(&name.len())
-        && name.chars().all(is_plain)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use ptc_base::name_pattern::NamePattern;
 
 use super::argument::ToolArguments;
 use super::caller::Caller;
-use super::grant::Identity;
+use super::identity::Identity;
 use super::limits::Limits;
 
 /// A rule: whom it is about, and what it grants.

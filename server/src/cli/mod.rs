@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod call;
 pub mod check;
+pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod eval;
@@ -33,7 +34,7 @@ mod store;
 mod version;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -70,6 +71,8 @@ enum CliCommand {
     Check(check::CheckArgs),
     /// Check the whole setup, and say what to type where something is wrong
     Doctor(doctor::DoctorArgs),
+    /// Show the options of `ptc start` with their values and where these are from
+    Config(config::ConfigArgs),
     /// Sign in to an upstream that uses OAuth
     Login(sign_in::login::LoginArgs),
     /// Sign out of an upstream
@@ -111,7 +114,7 @@ pub fn main() -> ExitCode {
 /// Runs the command line of this process with additional tools and prompts for its server.
 pub fn main_with(extensions: Extensions) -> ExitCode {
     let arguments = default_to_start(std::env::args_os().collect(), std::io::stdin().is_terminal());
-    let parsed = Cli::try_parse_from(spell_out_switches(arguments));
+    let parsed = parse(spell_out_switches(arguments));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
@@ -136,6 +139,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         CliCommand::Call(args) => call::run(args),
         CliCommand::Check(args) => check::run(args),
         CliCommand::Doctor(args) => doctor::run(&args),
+        CliCommand::Config(args) => config::run(&args),
         CliCommand::Login(args) => sign_in::login::run(&args),
         CliCommand::Logout(args) => sign_in::logout::run(&args),
         CliCommand::Auth(args) => sign_in::auth::run(&args),
@@ -152,6 +156,42 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         CliCommand::Man(args) => man::run(&args, Cli::command()),
         CliCommand::Version => version::run(),
     })
+}
+
+/// The options of `ptc start` that its help shows; `--help-all` shows all.
+const COMMON: [&str; 12] = [
+    "upstreams-config",
+    "config",
+    "http",
+    "http-host",
+    "http-port",
+    "http-auth-token-file",
+    "sessions",
+    "state-dir",
+    "state-url",
+    "questions",
+    "console",
+    "log-level",
+];
+
+/// Reads the command line.
+fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    const ALL_HELP: &str = "--help-all";
+    let of_start = arguments.get(1).is_some_and(|command| command == "start");
+    if of_start && arguments.iter().any(|argument| argument == ALL_HELP) {
+        return Cli::try_parse_from([OsString::from("ptc"), "start".into(), "--help".into()]);
+    }
+    let command = Cli::command().mut_subcommand("start", |start| {
+        let hidden = ALL.iter().flat_map(|group| group.flags).filter(|flag| !COMMON.contains(&flag.name));
+        let (start, count) = hidden.fold((start, COMMON.len()), |(start, count), flag| {
+            (start.mut_arg(flag.name, |argument| argument.hide(true)), count + 1)
+        });
+        start.after_help(format!(
+            "{ALL_HELP} shows all {count} options; each may stand in the file of --config, too."
+        ))
+    });
+    let mut matches = command.try_get_matches_from(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches)
 }
 
 /// Suggests the option of `ptc start` for a shorter name: `--http-port` for `--port`.

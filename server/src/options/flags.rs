@@ -123,6 +123,7 @@ use ValueKind::{Clamped, HttpPositive, List, Path, Positive, Switch, Text};
 pub const CORE: OptionGroup = OptionGroup {
     heading: "Core",
     flags: &[
+        flag("config", Path, Unset, "TOML file with options by their names; flags and variables come first"),
         flag("max-frame-bytes", Positive, Number(8_388_608), "Longest line on stdio, in bytes"),
         flag("max-program-bytes", Positive, Number(65_536), "Longest program, in bytes"),
         flag(

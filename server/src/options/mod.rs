@@ -1,7 +1,7 @@
 //! Flags, environment variables and their interpretation.
 //!
 //! [`flags`] is the only table of options. [`command`] turns it into clap arguments. [`values`] reads one option with
-//! the precedence command line > environment > default. [`ptc_protocol::settings`] holds the result: plain typed fields. No
+//! the precedence command line > environment > settings file ([`settings_file`]) > default. [`ptc_protocol::settings`] holds the result: plain typed fields. No
 //! other part of the server reads an argument or a `PTC_…` variable.
 
 pub mod command;
@@ -13,6 +13,7 @@ mod http;
 mod keyring;
 mod memory;
 mod resolve;
+pub mod settings_file;
 pub(crate) mod sign_in_store;
 pub(crate) mod state;
 mod webhook;
@@ -20,5 +21,5 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use resolve::cache_folder;
 pub use resolve::resolve;
+pub(crate) use resolve::{cache_folder, sources};

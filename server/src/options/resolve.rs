@@ -9,6 +9,7 @@ use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::engine::{self, ChosenLimits};
 
+use super::settings_file::SettingsFile;
 use super::sign_in_store::KEYRING;
 use super::values::Values;
 use ptc_protocol::settings::BootError;
@@ -21,11 +22,9 @@ use ptc_protocol::settings::{
 ///
 /// # Errors
 /// The first option that makes a start impossible.
-pub fn resolve(matches: &ArgMatches, mut env: ProcessEnv) -> Result<Settings, BootError> {
-    if let Some(path) = Values::new(matches, &env).path("env-file") {
-        env.add_file(&path)?;
-    }
-    let mut values = Values::new(matches, &env);
+pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootError> {
+    let (env, file) = sources(matches, env)?;
+    let mut values = Values::new(matches, &env, &file);
     let choices = Choices::read(&mut values)?;
     let aggregator = aggregator(&mut values, &env, &choices)?;
     let planner = planner(&mut values, &aggregator)?;
@@ -67,6 +66,25 @@ pub fn resolve(matches: &ArgMatches, mut env: ProcessEnv) -> Result<Settings, Bo
         env,
         warnings,
     })
+}
+
+/// The environment with the file of `--env-file`, and the settings file that `--config` names, or an empty one.
+///
+/// # Errors
+/// A file cannot be read, or is wrong.
+pub(crate) fn sources(
+    matches: &ArgMatches,
+    mut env: ProcessEnv,
+) -> Result<(ProcessEnv, SettingsFile), BootError> {
+    let none = SettingsFile::default();
+    if let Some(path) = Values::new(matches, &env, &none).path("env-file") {
+        env.add_file(&path)?;
+    }
+    let file = match Values::new(matches, &env, &none).path("config") {
+        Some(path) => SettingsFile::read(&path, &env)?,
+        None => none,
+    };
+    Ok((env, file))
 }
 
 /// The options that are one of a fixed set of words.
@@ -191,7 +209,7 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Eva
 
 fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> Result<Aggregator, BootError> {
     // `locate` reads the variable, as it must know the source of the file.
-    let named = values.path("upstreams-config").filter(|_| values.source("upstreams-config") == "cli");
+    let named = values.path("upstreams-config").filter(|_| values.source("upstreams-config") != "env");
     let config = locate(named.as_deref(), Some(SERVER_VARIABLE), env);
     let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let limits = AggregatorLimits {

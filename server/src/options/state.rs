@@ -10,6 +10,7 @@ use ptc_host::sign_in::store::{AuthStore, SharedStore};
 use ptc_host::state::{Flushing, RedisOptions, RedisState, SealedState, Secret, StoreLimits};
 use zeroize::Zeroizing;
 
+use super::settings_file::SettingsFile;
 use super::values::Values;
 use ptc_protocol::settings::{BootError, StateSettings};
 
@@ -79,11 +80,14 @@ fn secret(values: &Values<'_>) -> Result<Option<(Secret, PathBuf)>, BootError> {
 fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptions>, BootError> {
     let Some(url) = values.text("state-url") else { return Ok(None) };
     let mut options = RedisOptions::of(url);
-    if options.has_password_in_url() && values.source("state-url") == "cli" {
-        return Err(BootError::new(
-            "--state-url holds a password, which everybody on this machine can see: use --state-password-file, or the \
-             variable PTC_STATE_URL",
-        ));
+    if options.has_password_in_url() && values.source("state-url") != "env" {
+        let (place, seen) = match values.source("state-url") {
+            "cli" => ("--state-url".to_owned(), ", which everybody on this machine can see"),
+            _ => (values.shown("state-url"), ""),
+        };
+        return Err(BootError::new(format!(
+            "{place} holds a password{seen}: use --state-password-file, or the variable PTC_STATE_URL"
+        )));
     }
     options.password = match values.path("state-password-file") {
         Some(path) => {
@@ -132,7 +136,8 @@ pub(crate) fn of_environment(env: &ProcessEnv) -> Result<StateSettings, String> 
 /// # Errors
 /// A sentence that says which option cannot be used.
 pub(crate) fn given(matches: &ArgMatches, env: &ProcessEnv) -> Result<StateSettings, String> {
-    resolve(&mut Values::new(matches, env), false).map_err(|error| error.to_string())
+    resolve(&mut Values::new(matches, env, &SettingsFile::default()), false)
+        .map_err(|error| error.to_string())
 }
 
 /// The sign-ins of a shared store, for a command, which keeps it open until it ends.

@@ -1,6 +1,6 @@
-//! Reads single options: command line > environment > default.
+//! Reads single options: command line > environment > settings file > default.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::similar::most_similar;
 
 use super::flags::find;
+use super::settings_file::SettingsFile;
 use ptc_protocol::settings::{BootError, BootWarning};
 use ptc_protocol::usage::share;
 
@@ -16,15 +17,16 @@ use ptc_protocol::usage::share;
 pub struct Values<'a> {
     matches: &'a ArgMatches,
     env: &'a ProcessEnv,
+    file: &'a SettingsFile,
     warnings: Vec<BootWarning>,
     /// Options whose text is not one of their words.
     faults: Vec<String>,
 }
 
 impl<'a> Values<'a> {
-    /// Reads from these arguments and this environment.
-    pub fn new(matches: &'a ArgMatches, env: &'a ProcessEnv) -> Self {
-        Values { matches, env, warnings: Vec::new(), faults: Vec::new() }
+    /// Reads from these arguments, this environment and this settings file.
+    pub fn new(matches: &'a ArgMatches, env: &'a ProcessEnv, file: &'a SettingsFile) -> Self {
+        Values { matches, env, file, warnings: Vec::new(), faults: Vec::new() }
     }
 
     /// The warnings so far.
@@ -39,17 +41,42 @@ impl<'a> Values<'a> {
 
     /// The option's text; `None` if it is not given, or given as an empty variable.
     pub fn text(&self, name: &str) -> Option<String> {
-        let text = match self.given(name) {
-            Some(given) => given.to_string_lossy().into_owned(),
-            None => find(name).in_environment(self.env)?.1.to_string_lossy().into_owned(),
-        };
+        let text = self.set(name)?.to_string_lossy();
         let trimmed = text.trim();
         (!trimmed.is_empty()).then(|| trimmed.to_owned())
     }
 
+    /// The texts of an option, and where they are from; `None` if it is not set.
+    pub(crate) fn origin(&self, name: &str) -> Option<(Vec<String>, String)> {
+        let whole =
+            |texts: &[OsString]| texts.iter().map(|text| text.to_string_lossy().into_owned()).collect();
+        if let Some(given) = self.matches.try_get_many::<OsString>(name).ok().flatten() {
+            return Some((
+                given.map(|text| text.to_string_lossy().into_owned()).collect(),
+                format!("--{name}"),
+            ));
+        }
+        if let Some((variable, text)) = find(name).in_environment(self.env) {
+            return Some((vec![text.to_string_lossy().into_owned()], variable));
+        }
+        let texts = self.file.texts(name)?;
+        Some((whole(texts), self.file.line(name)?))
+    }
+
+    /// The option where it is set first.
+    fn set(&self, name: &str) -> Option<&OsStr> {
+        let given = self.given(name).map(OsString::as_os_str);
+        let in_environment = || find(name).in_environment(self.env).map(|(_, text)| text);
+        given.or_else(in_environment).or_else(|| self.file.text(name))
+    }
+
     /// The source of a given option.
     pub fn source(&self, name: &str) -> &'static str {
-        if self.given(name).is_some() { "cli" } else { "env" }
+        match (self.given(name), find(name).in_environment(self.env)) {
+            (Some(_), _) => "cli",
+            (None, None) if self.file.text(name).is_some() => "file",
+            (None, _) => "env",
+        }
     }
 
     /// The option on the command line; `None` if the sub-command does not have it.
@@ -57,10 +84,14 @@ impl<'a> Values<'a> {
         self.matches.try_get_one(name).ok().flatten()
     }
 
-    /// The option and its variable, for messages: the former name of the variable if that is set.
+    /// The option and its variable, for messages: the former name of the variable if that is set. Or where the settings file
+    /// has it, if that is what counts.
     pub(super) fn shown(&self, name: &str) -> String {
         let flag = find(name);
         let set = flag.in_environment(self.env).filter(|_| self.given(name).is_none());
+        if let (None, None, Some(place)) = (&set, self.given(name), self.file.place(name)) {
+            return place;
+        }
         let variable = set.map_or_else(
             || {
                 let [variable, _] = flag.variables();
@@ -120,10 +151,7 @@ impl<'a> Values<'a> {
 
     /// The option as a path, byte for byte.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
-        let path = match self.given(name) {
-            Some(given) => PathBuf::from(given),
-            None => PathBuf::from(find(name).in_environment(self.env)?.1),
-        };
+        let path = PathBuf::from(self.set(name)?);
         (!path.as_os_str().is_empty()).then_some(path)
     }
 
@@ -132,10 +160,12 @@ impl<'a> Values<'a> {
         let given = self.matches.try_get_many::<OsString>(name).ok().flatten();
         let texts: Vec<String> = match given {
             Some(given) => given.map(|text| text.to_string_lossy().into_owned()).collect(),
-            None => {
-                let set = find(name).in_environment(self.env);
-                set.map(|(_, text)| text.to_string_lossy().into_owned()).into_iter().collect()
-            }
+            None => match (find(name).in_environment(self.env), self.file.texts(name)) {
+                (Some((_, text)), _) => vec![text.to_string_lossy().into_owned()],
+                (None, texts) => {
+                    texts.into_iter().flatten().map(|text| text.to_string_lossy().into_owned()).collect()
+                }
+            },
         };
         let entries = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
         entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()

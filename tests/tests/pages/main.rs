@@ -7,6 +7,7 @@ mod functions_doc;
 mod language_docs;
 mod limits_page;
 mod map;
+mod settings_schema;
 mod waits;
 
 use ptc_tests::product::root;

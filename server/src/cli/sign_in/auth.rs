@@ -85,13 +85,7 @@ fn table(states: &[SignInStatus], now: u64) -> String {
     let several = states.iter().any(names_principal);
     let mut rows: Vec<Vec<String>> = vec![headings(several)];
     rows.extend(states.iter().map(|state| columns(state, several, now)));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+    output::aligned(&rows)
 }
 
 fn headings(several: bool) -> Vec<String> {

@@ -1,0 +1,10 @@
+//! Whose sign-in a call uses.
+
+/// Whose sign-in at an upstream a call uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The caller's own.
+    PerPrincipal,
+    /// That of all callers.
+    Shared,
+}

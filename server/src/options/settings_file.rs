@@ -36,6 +36,8 @@ struct FileSetting {
     /// The texts that the option would have on the command line: one, or those of a list.
     texts: Vec<OsString>,
     line: usize,
+    /// Whether it names a variable, whose value this is.
+    is_reference: bool,
 }
 
 impl SettingsFile {
@@ -66,7 +68,8 @@ impl SettingsFile {
             let at = document.as_table().key(key).and_then(|key| key.span()).or_else(|| item.span());
             let flag = reader.flag(key, at.clone())?;
             let (line, _) = reader.place(at);
-            let setting = FileSetting { texts: reader.texts(flag, item)?, line };
+            let is_reference = item.as_inline_table().is_some();
+            let setting = FileSetting { texts: reader.texts(flag, item)?, line, is_reference };
             settings.insert(flag.name, setting);
         }
         Ok(SettingsFile { path: path.to_owned(), settings })
@@ -80,6 +83,11 @@ impl SettingsFile {
     /// The texts of an option, if the file has it.
     pub(super) fn texts(&self, name: &str) -> Option<&[OsString]> {
         self.settings.get(name).map(|setting| setting.texts.as_slice())
+    }
+
+    /// Whether an option's text stands in the file itself, and not in a variable that it names.
+    pub(super) fn spells_out(&self, name: &str) -> bool {
+        self.settings.get(name).is_some_and(|setting| !setting.is_reference)
     }
 
     /// Where the file says what it says of an option: `ptc.toml:3`.
@@ -215,6 +223,7 @@ mod tests {
         assert_eq!(text("http-auth-token"), Some("from the variable"));
         assert_eq!(file.texts("http-allowed-origin").unwrap().len(), 2);
         assert_eq!(text("http-host"), None);
+        assert!(file.spells_out("http-port") && !file.spells_out("http-auth-token"));
         assert_eq!(file.place("http-port").unwrap(), "http-port in /etc/ptc/ptc.toml:3");
     }
 

@@ -80,7 +80,7 @@ fn secret(values: &Values<'_>) -> Result<Option<(Secret, PathBuf)>, BootError> {
 fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptions>, BootError> {
     let Some(url) = values.text("state-url") else { return Ok(None) };
     let mut options = RedisOptions::of(url);
-    if options.has_password_in_url() && values.source("state-url") != "env" {
+    if options.has_password_in_url() && values.is_exposed("state-url") {
         let (place, seen) = match values.source("state-url") {
             "cli" => ("--state-url".to_owned(), ", which everybody on this machine can see"),
             _ => (values.shown("state-url"), ""),

@@ -79,6 +79,16 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Whether the option's text, where it is set first, stands where secrets must not: on the command line, or in the settings
+    /// file itself.
+    pub(crate) fn is_exposed(&self, name: &str) -> bool {
+        match self.source(name) {
+            "cli" => true,
+            "file" => self.file.spells_out(name),
+            _ => false,
+        }
+    }
+
     /// The option on the command line; `None` if the sub-command does not have it.
     fn given(&self, name: &str) -> Option<&'a OsString> {
         self.matches.try_get_one(name).ok().flatten()

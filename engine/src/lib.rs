@@ -59,6 +59,7 @@ pub use outcome::{
     SavedSession, SessionDraft, SessionFault, SessionReport, Suspended, ValueSource,
 };
 pub use ptc_base::memory::MemoryBudget;
+pub use ptc_policy::Authority;
 pub use request::{CallsSoFar, EvalRequest, PrintSink, Render};
 #[cfg(feature = "saved-sessions")]
 pub use saved_sessions::SavedFailure;

@@ -82,8 +82,11 @@ impl Sources {
             write_store(store, to);
         }
         let Some(upstreams) = &self.upstreams else { return };
-        let states: Vec<_> =
-            upstreams.upstreams().map(|(config, handle)| (config.name.as_str(), handle.health())).collect();
+        let states: Vec<_> = upstreams
+            .unfiltered()
+            .upstreams()
+            .map(|(config, handle)| (config.name.as_str(), handle.health()))
+            .collect();
         let mut family = to.family("ptc_upstream_up", "1 while an upstream is started.", MetricKind::Gauge);
         for (server, health) in &states {
             family.sample(&[("server", server)], u8::from(health.phase == Phase::Started));

@@ -59,9 +59,9 @@ impl Telemetry {
         Some(console::state(console, ring, &self.sources, facts, principal))
     }
 
-    /// The tools of all upstreams, for the operators' page.
-    pub fn console_catalog(&self) -> String {
-        console::catalog(&self.sources)
+    /// The tools that `principal` sees, for the operators' page.
+    pub fn console_catalog(&self, principal: &Principal) -> String {
+        console::catalog(&self.sources, principal)
     }
 
     /// Runs, for the operators' page.

@@ -12,4 +12,6 @@ pub struct Authority {
     pub caller: Caller,
     /// What the caller may do; callers that the same rules match share it.
     pub grant: Arc<Grant>,
+    /// Under which of the policies of a server: [`CurrentPolicy`](super::current::CurrentPolicy) counts them.
+    pub(super) generation: u64,
 }

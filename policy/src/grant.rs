@@ -77,6 +77,18 @@ impl Grant {
             && self.within.as_ref().is_none_or(|profile| profile.resource(upstream, uri))
     }
 
+    /// Whether there is any resource of the upstream that the caller may read.
+    pub fn any_resource(&self, upstream: &str) -> bool {
+        self.about(upstream).any(|rule| !rule.resources.is_empty())
+            && self.within.as_ref().is_none_or(|profile| profile.any_resource(upstream))
+    }
+
+    /// Whether there is any prompt of the upstream that the caller may use.
+    pub fn any_prompt(&self, upstream: &str) -> bool {
+        self.about(upstream).any(|rule| !rule.prompts.is_empty())
+            && self.within.as_ref().is_none_or(|profile| profile.any_prompt(upstream))
+    }
+
     /// Whether the caller may use a prompt.
     pub fn prompt(&self, upstream: &str, name: &str) -> bool {
         self.about(upstream).any(|rule| fits(&rule.prompts, name))

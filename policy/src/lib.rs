@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`caller`] | the facts about a caller that rules match on |
 //! | [`policy`] | the file, and the grants of callers |
+//! | [`current`] | the policy that holds now |
 //! | [`grant`], [`identity`] | what one set of rules permits: tools, arguments, sign-ins, limits |
 //! | [`authority`] | a caller with its grant |
 //! | [`argument`] | rules on the arguments of a call |
@@ -17,6 +18,7 @@
 pub mod argument;
 pub mod authority;
 pub mod caller;
+pub mod current;
 pub mod grant;
 pub mod identity;
 pub mod limits;
@@ -29,6 +31,7 @@ mod rule;
 pub use argument::{ArgumentRefusal, ArgumentRule};
 pub use authority::Authority;
 pub use caller::{Caller, Claim};
+pub use current::CurrentPolicy;
 pub use grant::{Access, Grant};
 pub use identity::Identity;
 pub use limits::Limits;

@@ -41,7 +41,7 @@ impl Policy {
 
     /// What a caller may do.
     pub fn authority(&self, caller: Caller) -> Authority {
-        Authority { grant: self.grant(&caller), caller }
+        Authority { grant: self.grant(&caller), caller, generation: 0 }
     }
 
     /// The grant of a caller.
@@ -72,6 +72,19 @@ impl Policy {
         claims.sort_unstable();
         claims.dedup();
         claims
+    }
+
+    /// The patterns for upstreams that fit none of these names, in the order of the file.
+    pub fn idle(&self, names: &[&str]) -> Vec<&str> {
+        let patterns = self.rules.iter().flat_map(|rule| &rule.upstreams).map(|rule| &rule.upstreams);
+        let mut idle = Vec::new();
+        for pattern in patterns.filter(|pattern| !names.iter().any(|name| pattern.matches(name))) {
+            // One that fits everything says nothing about names.
+            if pattern.as_str() != "*" && !idle.contains(&pattern.as_str()) {
+                idle.push(pattern.as_str());
+            }
+        }
+        idle
     }
 
     /// How many rules there are.

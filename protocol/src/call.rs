@@ -14,7 +14,7 @@ use tracing::{error, info};
 
 use super::call_notifications::Hearing;
 use super::client_requests::Outgoing;
-use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
+use super::connection::{Cancellation, CancelledBy, Ticket};
 use super::exposed_features::ExposedFeatures;
 use super::listeners::ChannelSlot;
 use super::observer::CallSpan;
@@ -25,6 +25,7 @@ use super::tasks::TaskClient;
 use super::tool::ToolReply;
 use super::watches::{Subscription, Watch};
 use crate::concurrency_limiter::Permit;
+use crate::principal::Principal;
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::RequestId;
@@ -76,6 +77,8 @@ pub(super) enum CallWork {
 /// A notification channel of the modern era.
 pub(super) struct Channel {
     pub(super) place: ChannelSlot,
+    /// On whose behalf it is open.
+    pub(super) caller: Principal,
     /// The notifications that its client asked for.
     pub(super) wanted: Subscription,
     /// The tasks that its client subscribes to, and that client.
@@ -86,7 +89,7 @@ impl Channel {
     /// Acknowledges the offered notifications, then sends them until it is dropped.
     async fn tell(
         service: &Service,
-        connection: &Connection,
+        caller: &Principal,
         id: &RequestId,
         (wanted, tasks): (&Subscription, Option<(TaskClient, Vec<String>)>),
         notify: &mut (impl FnMut(Vec<u8>) + Send),
@@ -104,12 +107,10 @@ impl Channel {
             return std::future::pending().await;
         };
         let watch = Watching { exposed: exposed.clone(), watch: exposed.watch(wanted.clone()) };
-        let principal = connection.owner().principal.shared_name();
         let number = watch.watch.number();
         let uris = wanted.uris.iter().filter(|_| exposed.resources);
-        let subscribing = uris.map(|uri| async {
-            exposed.subscribe(&principal, number, uri).await.is_ok().then(|| uri.clone())
-        });
+        let subscribing = uris
+            .map(|uri| async { exposed.subscribe(caller, number, uri).await.is_ok().then(|| uri.clone()) });
         let told = futures_util::future::join_all(subscribing).await.into_iter().flatten().collect();
         let offered = Subscription {
             uris: told,
@@ -244,7 +245,7 @@ impl Call {
             CallWork::Listen(channel) => {
                 let last = results::subscription_ended(service, id);
                 let connection = ticket.connection();
-                let Channel { place, wanted, tasks } = &mut **channel;
+                let Channel { place, caller, wanted, tasks } = &mut **channel;
                 let asked_for = (&*wanted, tasks.take());
                 return Box::pin(async move {
                     tokio::select! {
@@ -252,7 +253,7 @@ impl Call {
                         () = place => CallResponse::Reply(last),
                         () = connection.drained() => CallResponse::Reply(last),
                         () = service.drained() => CallResponse::Reply(last),
-                        () = Channel::tell(service, connection, id, asked_for, &mut notify) => {
+                        () = Channel::tell(service, caller, id, asked_for, &mut notify) => {
                             CallResponse::Reply(last)
                         }
                     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features, View};
 use ptc_host::mcp::is_role;
 use ptc_host::upstream::{Arrivals, CallFault, Caller, UpstreamEvent};
 use ptc_mcp::RpcError;
@@ -15,6 +15,8 @@ use ptc_mcp::json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tracing::warn;
+
+use crate::principal::Principal;
 
 use super::watches::{MAX_WATCHED, Subscription, Watch, Watches};
 
@@ -76,7 +78,7 @@ impl ExposedFeatures {
 
     /// Follows the events of the upstreams' resources and prompts, until this or the upstreams are dropped.
     pub fn follow(self: &Arc<Self>) {
-        for (config, handle) in self.upstreams.upstreams() {
+        for (config, handle) in self.upstreams.unfiltered().upstreams() {
             tokio::spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
         }
     }
@@ -97,12 +99,13 @@ impl ExposedFeatures {
     /// The error for the client.
     pub(super) async fn subscribe(
         &self,
-        principal: &Arc<str>,
+        principal: &Principal,
         number: u64,
         uri: &str,
     ) -> Result<(), RpcError> {
-        let (name, inner) = self.resolve_uri(uri).ok_or_else(|| not_found(uri))?;
-        let features = self.started(name, principal).await?;
+        let view = self.view(principal);
+        let (name, inner) = readable(&view, uri).ok_or_else(|| not_found(uri))?;
+        let features = self.started(&view, name, principal).await?;
         let limits = self.limits.per_call();
         features
             .subscribe(inner, true, limits)
@@ -125,8 +128,10 @@ impl ExposedFeatures {
     /// Ends the upstream subscriptions of those resources that no client watches.
     pub(crate) async fn release(&self, uris: Vec<String>) {
         for uri in uris.iter().filter(|uri| !self.watches.is_watched(uri)) {
-            let Some((name, inner)) = self.resolve_uri(uri) else { continue };
-            let Some(features) = self.upstreams.features(name) else { continue };
+            // Subscriptions are those of all clients together.
+            let view = self.upstreams.unfiltered();
+            let Some((name, inner)) = resolve_uri(&view, uri) else { continue };
+            let Some(features) = view.features(name) else { continue };
             // An upstream that is not running sends no notifications anyway.
             let _ = features.subscribe(inner, false, self.limits.per_call()).await;
         }
@@ -134,7 +139,8 @@ impl ExposedFeatures {
 
     /// Handles an event of an upstream.
     async fn heard(&self, name: &str, event: UpstreamEvent) {
-        let Some(features) = self.upstreams.features(name) else { return };
+        // Clients are told of what they could subscribe to.
+        let Some(features) = self.upstreams.unfiltered().features(name) else { return };
         let prefix = uri_of(name, "");
         match event {
             UpstreamEvent::ResourcesChanged => self.watches.resources_changed(),
@@ -160,7 +166,7 @@ impl ExposedFeatures {
     }
 
     fn has_restarted(&self, name: &str) -> bool {
-        let mut upstreams = self.upstreams.upstreams();
+        let mut upstreams = self.upstreams.unfiltered().upstreams();
         upstreams.any(|(config, handle)| config.name == name && handle.health().starts > 1)
     }
 
@@ -177,13 +183,16 @@ impl ExposedFeatures {
     ///
     /// # Errors
     /// The error for the client.
-    pub(super) async fn answer(&self, principal: &Arc<str>, ask: ExposedRequest) -> Result<Value, RpcError> {
-        let account = self.upstreams.account(principal);
+    pub(super) async fn answer(&self, principal: &Principal, ask: ExposedRequest) -> Result<Value, RpcError> {
+        let view = self.view(principal);
+        let account = self.upstreams.account(principal.known_name());
         let mut result = match ask {
-            ExposedRequest::List(kind, cursor) => self.page(kind, cursor, principal, &*account).await?,
+            ExposedRequest::List(kind, cursor) => {
+                self.page(&view, kind, cursor, principal, &*account).await?
+            }
             ExposedRequest::Read(uri) => {
-                let (name, inner) = self.resolve_uri(&uri).ok_or_else(|| not_found(&uri))?;
-                let features = self.started(name, principal).await?;
+                let (name, inner) = readable(&view, &uri).ok_or_else(|| not_found(&uri))?;
+                let features = self.started(&view, name, principal).await?;
                 let limits = self.limits.per_call();
                 let read = features.read(inner, limits, Some(&*account)).await;
                 let mut result = object(&read.map_err(|fault| self.failed(name, principal, &fault))?);
@@ -201,8 +210,9 @@ impl ExposedFeatures {
                 json!({})
             }
             ExposedRequest::Prompt(prompt, arguments) => {
-                let (name, inner) = self.resolve_name(&prompt).ok_or_else(|| unknown_prompt(&prompt))?;
-                let features = self.started(name, principal).await?;
+                let resolved = usable(&view, FeatureKind::Prompt, resolve_name(&view, &prompt));
+                let (name, inner) = resolved.ok_or_else(|| unknown_prompt(&prompt))?;
+                let features = self.started(&view, name, principal).await?;
                 let limits = self.limits.per_call();
                 let got = features.get_prompt(inner, arguments.as_bytes(), limits, Some(&*account)).await;
                 let mut result = object(&got.map_err(|fault| self.failed(name, principal, &fault))?);
@@ -216,14 +226,14 @@ impl ExposedFeatures {
             }
             ExposedRequest::Complete { kind, subject, argument, value, context } => {
                 let resolved = match kind {
-                    FeatureKind::Prompt => self.resolve_name(&subject),
-                    FeatureKind::Resource | FeatureKind::Template => self.resolve_uri(&subject),
+                    FeatureKind::Prompt => resolve_name(&view, &subject),
+                    FeatureKind::Resource | FeatureKind::Template => resolve_uri(&view, &subject),
                 };
-                let (name, inner) = resolved.ok_or_else(|| {
+                let (name, inner) = usable(&view, kind, resolved).ok_or_else(|| {
                     let text = format!("Invalid params: nothing is known as {}", short(&subject));
                     RpcError::new(RpcError::INVALID_PARAMS, text)
                 })?;
-                let features = self.started(name, principal).await?;
+                let features = self.started(&view, name, principal).await?;
                 let (argument, value, context) = (argument.as_str(), value.as_str(), context.as_bytes());
                 let limits = self.limits.per_call();
                 let found = features.complete(kind, inner, argument, value, context, limits).await;
@@ -231,7 +241,7 @@ impl ExposedFeatures {
                 json!({"completion": {"values": values, "hasMore": more}})
             }
         };
-        self.upstreams.redactor().for_principal(Some(principal.as_ref())).scrub_json(&mut result);
+        self.upstreams.redactor().for_principal(Some(principal.name())).scrub_json(&mut result);
         // Clients see our own members of these names, or none.
         if let Some(members) = result.as_object_mut() {
             members
@@ -244,12 +254,13 @@ impl ExposedFeatures {
     #[expect(clippy::disallowed_methods, reason = "entry point: ExposedFeatures.page")]
     async fn page(
         &self,
+        view: &View<'_>,
         kind: FeatureKind,
         cursor: Option<String>,
-        principal: &Arc<str>,
+        principal: &Principal,
         account: &dyn Arrivals,
     ) -> Result<Value, RpcError> {
-        let names: Vec<&str> = self.upstreams.upstreams().map(|(config, _)| config.name.as_str()).collect();
+        let names: Vec<&str> = view.upstreams().map(|(config, _)| config.name.as_str()).collect();
         let unknown = || RpcError::new(RpcError::INVALID_PARAMS, "Invalid params: unknown cursor");
         let (mut at, mut inner) = match cursor {
             None => (0, None),
@@ -261,7 +272,7 @@ impl ExposedFeatures {
         };
         while let Some(name) = names.get(at) {
             let (items, next) =
-                match self.page_of(name, kind, inner.take().as_deref(), principal, account).await {
+                match self.page_of(view, name, kind, inner.take().as_deref(), principal, account).await {
                     Ok(page) => page,
                     Err(fault) => {
                         let reason = self.upstreams.redactor().for_log().scrub_string(fault.to_string());
@@ -292,13 +303,14 @@ impl ExposedFeatures {
     /// A page of one upstream, with names that can be resolved to it, and its next cursor.
     async fn page_of(
         &self,
+        view: &View<'_>,
         name: &str,
         kind: FeatureKind,
         cursor: Option<&str>,
-        principal: &Arc<str>,
+        principal: &Principal,
         account: &dyn Arrivals,
     ) -> Result<(Vec<Value>, Option<String>), CallFault> {
-        let Some(features) = self.upstreams.features(name) else { return Ok(Default::default()) };
+        let Some(features) = view.features(name) else { return Ok(Default::default()) };
         let features = features.on_behalf_of(caller(principal));
         features.start().await?;
         let (mut items, next) = features.page(kind, cursor, self.limits.per_call(), Some(account)).await?;
@@ -312,38 +324,59 @@ impl ExposedFeatures {
     }
 
     /// The upstream of this name, running.
-    async fn started<'a>(&'a self, name: &str, principal: &'a Arc<str>) -> Result<Features<'a>, RpcError> {
+    async fn started<'a>(
+        &self,
+        view: &View<'a>,
+        name: &str,
+        principal: &'a Principal,
+    ) -> Result<Features<'a>, RpcError> {
         let unknown = || RpcError::new(RpcError::REFUSED, format!("upstream '{name}' is gone"));
-        let features = self.upstreams.features(name).ok_or_else(unknown)?.on_behalf_of(caller(principal));
+        let features = view.features(name).ok_or_else(unknown)?.on_behalf_of(caller(principal));
         features.start().await.map_err(|fault| self.failed(name, principal, &fault))?;
         Ok(features)
     }
 
-    fn failed(&self, name: &str, principal: &str, fault: &CallFault) -> RpcError {
-        let redactor = self.upstreams.redactor().for_principal(Some(principal));
+    fn failed(&self, name: &str, principal: &Principal, fault: &CallFault) -> RpcError {
+        let redactor = self.upstreams.redactor().for_principal(Some(principal.name()));
         let text = redactor.scrub_string(fault.message.clone());
         RpcError::new(RpcError::REFUSED, format!("upstream '{name}': {text}"))
     }
 
-    /// The upstream and its own URI.
-    fn resolve_uri<'u>(&self, uri: &'u str) -> Option<(&str, &'u str)> {
-        self.upstreams
-            .upstreams()
-            .find_map(|(config, _)| {
-                Some((config.name.as_str(), uri.strip_prefix(&uri_of(&config.name, ""))?))
-            })
-            .filter(|(_, inner)| !inner.is_empty())
+    /// What this caller sees of the upstreams.
+    fn view(&self, principal: &Principal) -> View<'_> {
+        self.upstreams.view(principal.authority())
     }
+}
 
-    /// The upstream and its own name of a prompt.
-    fn resolve_name<'n>(&self, name: &'n str) -> Option<(&str, &'n str)> {
-        let own = |upstream: &str| name.strip_prefix(upstream)?.strip_prefix('/');
-        // A name may be a prefix of another one.
-        let fitting = self.upstreams.upstreams().filter_map(|(config, _)| {
-            own(&config.name).filter(|inner| !inner.is_empty()).map(|inner| (config.name.as_str(), inner))
-        });
-        fitting.max_by_key(|(upstream, _)| upstream.len())
-    }
+/// The upstream and its own URI.
+fn resolve_uri<'v, 'u>(view: &View<'v>, uri: &'u str) -> Option<(&'v str, &'u str)> {
+    view.upstreams()
+        .find_map(|(config, _)| Some((config.name.as_str(), uri.strip_prefix(&uri_of(&config.name, ""))?)))
+        .filter(|(_, inner)| !inner.is_empty())
+}
+
+/// The same for a resource that the caller may read.
+fn readable<'v, 'u>(view: &View<'v>, uri: &'u str) -> Option<(&'v str, &'u str)> {
+    usable(view, FeatureKind::Resource, resolve_uri(view, uri))
+}
+
+/// What has been resolved, if the policy lets the caller know of it.
+fn usable<'v, 'n>(
+    view: &View<'v>,
+    kind: FeatureKind,
+    resolved: Option<(&'v str, &'n str)>,
+) -> Option<(&'v str, &'n str)> {
+    resolved.filter(|(upstream, inner)| view.grants(upstream, kind, inner))
+}
+
+/// The upstream and its own name of a prompt.
+fn resolve_name<'v, 'n>(view: &View<'v>, name: &'n str) -> Option<(&'v str, &'n str)> {
+    let own = |upstream: &str| name.strip_prefix(upstream)?.strip_prefix('/');
+    // A name may be a prefix of another one.
+    let fitting = view.upstreams().filter_map(|(config, _)| {
+        own(&config.name).filter(|inner| !inner.is_empty()).map(|inner| (config.name.as_str(), inner))
+    });
+    fitting.max_by_key(|(upstream, _)| upstream.len())
 }
 
 /// The URI that clients see for a resource of an upstream.
@@ -360,8 +393,8 @@ fn uri_of(upstream: &str, uri: &str) -> String {
     out
 }
 
-fn caller(principal: &Arc<str>) -> Caller<'_> {
-    Caller { principal: Some(principal), ..Caller::default() }
+fn caller(principal: &Principal) -> Caller<'_> {
+    Caller { principal: Some(principal.known_name()), ..Caller::default() }
 }
 
 fn prefix_member(object: &mut Value, key: &str, prefixed: impl FnOnce(&str) -> String) {

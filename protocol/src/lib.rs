@@ -55,6 +55,6 @@ pub use handler_outcome::Disposition;
 pub use handler_outcome::{HandlerOutcome, Reply};
 pub use replica_port::Elsewhere;
 pub use results::change;
-pub use service::{AskingSettings, SessionNeed};
+pub use service::{AskingSettings, Introduces, SessionNeed};
 pub use service::{MessageContext, Service};
 pub use watches::Notice;

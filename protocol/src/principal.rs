@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::usage::PrincipalUsage;
 use ptc_host::digest::short_hash;
+use ptc_host::policy::Authority;
 
 /// The name of all callers of a listener without tokens.
 pub const ANONYMOUS: &str = "anonymous";
@@ -13,7 +14,11 @@ pub const ANONYMOUS: &str = "anonymous";
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
 /// Cheap to clone. Equal principals have the same name; clones share an account.
 #[derive(Debug, Clone)]
-pub struct Principal(Arc<Account>);
+pub struct Principal {
+    account: Arc<Account>,
+    /// What the policy permits it; `None` without a policy, and for one of which a name is all that is known.
+    authority: Option<Arc<Authority>>,
+}
 
 #[derive(Debug)]
 struct Account {
@@ -25,7 +30,7 @@ struct Account {
 
 impl PartialEq for Principal {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.name == other.0.name
+        Arc::ptr_eq(&self.account, &other.account) || self.account.name == other.account.name
     }
 }
 
@@ -33,7 +38,7 @@ impl Eq for Principal {}
 
 impl Hash for Principal {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.name.hash(state);
+        self.account.name.hash(state);
     }
 }
 
@@ -41,17 +46,29 @@ impl Principal {
     /// The caller of that name.
     pub fn named(name: &str) -> Self {
         let hash = short_hash(name.as_bytes()).into();
-        Principal(Arc::new(Account { name: name.into(), hash, usage: PrincipalUsage::default() }))
+        let account = Account { name: name.into(), hash, usage: PrincipalUsage::default() };
+        Principal { account: Arc::new(account), authority: None }
+    }
+
+    /// The same caller, with this authority.
+    #[must_use]
+    pub fn with_authority(self, authority: Option<Arc<Authority>>) -> Self {
+        Principal { authority, ..self }
+    }
+
+    /// What the policy permits it, if there is one.
+    pub fn authority(&self) -> Option<&Arc<Authority>> {
+        self.authority.as_ref()
     }
 
     /// A number that it shares with its clones and, while any of them exists, with no other.
     pub fn number(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
+        Arc::as_ptr(&self.account).addr()
     }
 
     /// The resources that it uses now, under this value and its clones.
     pub fn usage(&self) -> &PrincipalUsage {
-        &self.0.usage
+        &self.account.usage
     }
 
     /// The one caller of a stdio server.
@@ -61,22 +78,22 @@ impl Principal {
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.account.name
     }
 
     /// The name, in the form in which the engine schedules turns.
     pub fn shared_name(&self) -> Arc<str> {
-        self.0.name.clone()
+        self.account.name.clone()
     }
 
     /// The same, by reference.
     pub fn known_name(&self) -> &Arc<str> {
-        &self.0.name
+        &self.account.name
     }
 
     /// The caller's identifier in logs and traces.
     pub fn hash(&self) -> &str {
-        &self.0.hash
+        &self.account.hash
     }
 }
 

@@ -1,11 +1,13 @@
 //! State shared by all conversations of a process.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::mcp::ClientRoots;
+use ptc_host::policy::{Authority, CurrentPolicy};
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
@@ -25,6 +27,7 @@ use super::tasks::TaskDesk;
 use super::tool::Registry;
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::identity;
+use crate::principal::{Owner, Principal};
 use crate::request_state::RequestStates;
 
 /// The context of a message besides its text.
@@ -36,12 +39,21 @@ pub struct MessageContext<'a> {
     pub era: Era,
     /// The id of the transport's own request, if the transport has requests and an observer may ask for it.
     pub origin: Option<&'a str>,
+    /// Its caller, where each message of a conversation brings its own: then this one's authority counts.
+    pub caller: Option<&'a Principal>,
 }
 
 impl<'a> MessageContext<'a> {
     /// A message of this conversation that came without a request of the transport.
     pub fn new(connection: &'a Arc<Connection>, era: Era) -> Self {
-        MessageContext { connection, era, origin: None }
+        MessageContext { connection, era, origin: None, caller: None }
+    }
+
+    /// On whose behalf it is answered, with what it may do now.
+    pub(crate) fn owner(&self, service: &Service) -> Owner {
+        let owner = self.connection.owner();
+        let caller = self.caller.unwrap_or(&owner.principal);
+        Owner { principal: service.present(caller), http_session: owner.http_session.clone() }
     }
 
     /// The client, if it is a known one. `info` is the `clientInfo` of the message, which names it in the modern era.
@@ -75,6 +87,9 @@ pub enum SessionNeed {
     None,
 }
 
+/// Makes the `instructions` of a caller.
+pub type Introduces = Box<dyn Fn(&Arc<Authority>) -> String + Send + Sync>;
+
 /// Everything needed to answer messages, shared by all conversations of a process.
 pub struct Service {
     /// The tools.
@@ -89,6 +104,8 @@ pub struct Service {
     pub server_info: String,
     /// `instructions` for clients.
     pub instructions: String,
+    /// Makes those of a caller, whom the policy may not show all upstreams.
+    pub introduces: Option<Introduces>,
     /// The features of the upstreams that clients may use besides tools, if any.
     pub exposed: Option<Arc<ExposedFeatures>>,
     /// Removes secrets from upstreams' messages; `None` without upstreams.
@@ -101,6 +118,8 @@ pub struct Service {
     pub asking: Option<AskingSettings>,
     /// Serves the tasks that calls become; `None` if tasks are off.
     pub tasks: Option<Arc<dyn TaskDesk>>,
+    /// What callers may do; `None` if everybody may do everything.
+    pub policy: Option<Arc<CurrentPolicy>>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     /// The budget of log lines about refused requests.
@@ -124,18 +143,38 @@ impl Service {
             listeners: Listeners::new(ListenerLimits::default()),
             server_info: identity::server_info_json(),
             instructions: String::new(),
+            introduces: None,
             exposed: None,
             upstreams_say: None,
             session_need: SessionNeed::None,
             client_roots: None,
             asking: None,
             tasks: None,
+            policy: None,
             observers: None,
             refusals: LogBudget::default(),
             draining: Drain::default(),
             starting: AtomicBool::new(false),
             lists_tools: watch::Sender::new(true),
             changing: AtomicBool::new(false),
+        }
+    }
+
+    /// A caller with what it may do now.
+    pub fn present(&self, caller: &Principal) -> Principal {
+        let Some(policy) = &self.policy else { return caller.clone() };
+        let authority = match caller.authority() {
+            Some(known) => policy.renewed(known),
+            None => policy.of_name(caller.shared_name()),
+        };
+        caller.clone().with_authority(Some(authority))
+    }
+
+    /// `instructions` for the caller of a message.
+    pub(crate) fn instructions_for(&self, from: MessageContext<'_>) -> Cow<'_, str> {
+        match (&self.introduces, from.owner(self).principal.authority()) {
+            (Some(introduces), Some(authority)) => Cow::Owned(introduces(authority)),
+            _ => Cow::Borrowed(&self.instructions),
         }
     }
 

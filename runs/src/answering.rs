@@ -109,6 +109,10 @@ impl Runs {
             }
             let (mut record, read) = self.look(&key).await?;
             let asked = record.asked;
+            // Its own caller, who may be another by now than the one that began it.
+            if let Some(authority) = owner.authority() {
+                record.caller = Some(authority.caller.clone());
+            }
             let Some(wait) = &mut record.wait else { return Ok(take_answers(&mut [], asked, &sent)) };
             let took = take_answers(&mut wait.questions, asked, &sent);
             // A question whose page was only opened stays as it is, unless that counts as a misfit.

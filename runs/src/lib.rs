@@ -43,6 +43,7 @@ use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::Engine;
+use ptc_host::policy::{Authority, Caller, CurrentPolicy};
 use ptc_host::state::{Key, Kind, MemoryState, Owner as StoreOwner, StateStore};
 use tokio::sync::broadcast;
 
@@ -93,6 +94,8 @@ pub struct Runs {
     next_worker: AtomicUsize,
     /// Principals that this process has seen, so that a resumed program counts against the right limits.
     principals: Mutex<HashMap<Arc<str>, Principal>>,
+    /// What callers may do; unset without a policy.
+    policy: OnceLock<Arc<CurrentPolicy>>,
     /// Makes the programs of runs again.
     programs: OnceLock<Arc<dyn ProgramSource>>,
     /// Knows whether people have finished on pages.
@@ -135,6 +138,7 @@ impl Runs {
             told: Mutex::default(),
             next_worker: AtomicUsize::new(0),
             principals: Mutex::default(),
+            policy: OnceLock::new(),
             programs: OnceLock::new(),
             pages: OnceLock::new(),
             on_waiting: OnceLock::new(),
@@ -185,6 +189,12 @@ impl Runs {
         self.active.lock()
     }
 
+    /// Sets the policy under which programs resume.
+    pub fn follow_policy(&self, policy: Arc<CurrentPolicy>) {
+        // There is one policy, whose rules may change.
+        let _ = self.policy.set(policy);
+    }
+
     /// Sets what makes the programs of runs again.
     pub fn resume_from(&self, programs: Arc<dyn ProgramSource>) {
         // There is one tool whose programs can be suspended.
@@ -216,11 +226,17 @@ impl Runs {
     fn knows(&self, principal: &Principal) {
         let mut principals = self.principals.lock();
         if !principals.contains_key(principal.known_name()) {
-            principals.insert(principal.shared_name(), principal.clone());
+            principals.insert(principal.shared_name(), principal.clone().with_authority(None));
         }
     }
 
-    /// The principal of that name.
+    /// What the caller of a run may do now.
+    fn authority_of(&self, record: &RunRecord) -> Option<Arc<Authority>> {
+        let caller = record.caller.clone().unwrap_or_else(|| Caller::named(record.principal.clone()));
+        Some(self.policy.get()?.authority(caller))
+    }
+
+    /// The principal of that name, without an authority.
     pub fn principal(&self, name: &str) -> Principal {
         let mut principals = self.principals.lock();
         match principals.get(name) {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use ptc_host::codec;
 use ptc_host::engine::{Attachments, EvalId, Gate, Resume};
 use ptc_host::pace::apart;
+use ptc_host::policy::Caller;
 use ptc_host::questions::PendingQuestion;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
@@ -23,7 +24,7 @@ use ptc_protocol::timestamp;
 use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply};
 
 /// The version of the format, stored and in `requestState`. A build with another version leaves the record alone.
-pub(super) const VERSION: u8 = 4;
+pub(super) const VERSION: u8 = 5;
 
 /// The status of a run (waiting.md 6.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +120,8 @@ pub struct RunRecord {
     pub(super) status: Status,
     /// Its principal.
     pub(super) principal: Arc<str>,
+    /// The facts about its caller that a policy matches, as they were when it was last there; `None` without a policy.
+    pub(super) caller: Option<Caller>,
     /// The tool that was called.
     pub(super) tool: String,
     /// When the call arrived, in milliseconds since 1970, for readers.
@@ -172,6 +175,7 @@ impl RunRecord {
     pub(super) fn begun(principal: &Principal, tool: &str, began_ms: i64, prints: PrintLog) -> RunRecord {
         RunRecord {
             principal: principal.shared_name(),
+            caller: principal.authority().map(|authority| authority.caller.clone()),
             tool: tool.to_owned(),
             began_ms,
             prints,
@@ -389,6 +393,7 @@ impl StoredError {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use ptc_host::policy::Claim;
     use ptc_host::questions::{
         ArgumentsDigest, AskedCall, Form, Level, Mode, Question, QuestionId, QuestionKind,
     };
@@ -410,6 +415,18 @@ pub(super) mod tests {
             binding: [0xfe; 32],
         };
         PendingQuestion::new(QuestionId::new(number), question)
+    }
+
+    /// A caller with a token.
+    fn caller() -> Caller {
+        let groups = Claim { name: "groups".into(), values: ["dev".into()].into() };
+        Caller {
+            principal: "https://i|ada".into(),
+            issuer: Some("https://i".into()),
+            subject: Some("ada".into()),
+            scopes: ["read".into()].into(),
+            claims: [groups].into(),
+        }
     }
 
     fn record() -> RunRecord {
@@ -459,6 +476,7 @@ pub(super) mod tests {
         let question = question(1, QuestionKind::Approval, Level::OutOfBand);
         let waiting = RunRecord {
             status: Status::Waiting,
+            caller: Some(caller()),
             call: Some(StoredCall {
                 arguments: Some("{\"program\":\"1\"}".to_owned()),
                 revision: "2025-11-25".to_owned(),
@@ -498,8 +516,8 @@ pub(super) mod tests {
         for end in 0..record_end {
             assert!(RunRecord::from_bytes(&bytes.slice(..end)).is_none(), "{end}");
         }
-        let older = [b"\x03", &bytes[1..]].concat();
-        for damaged in [&older[..], b"\x01{}", b"\x02\x02\0\0\0{}", b"\x04\xff\xff\xff\xff\x0f"] {
+        let older = [b"\x04", &bytes[1..]].concat();
+        for damaged in [&older[..], b"\x01{}", b"\x02\x02\0\0\0{}", b"\x05\xff\xff\xff\xff\x0f"] {
             assert!(RunRecord::from_bytes(&Bytes::copy_from_slice(damaged)).is_none(), "{damaged:?}");
         }
     }

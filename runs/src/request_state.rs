@@ -145,15 +145,15 @@ mod tests {
     #[test]
     fn the_encoding_is_as_it_was() {
         let shown = |bytes: &[u8]| bytes.escape_ascii().to_string().replace(r"\x00", r"\0");
-        let head = r"\x04\0".to_owned() + &r"\x07".repeat(16) + r"\0";
-        let record = r"\x01\0\0\0\0\0\0\0\0\x01\0\0\0\0\xac\x02\0\0\x01";
+        let head = r"\x05\0".to_owned() + &r"\x07".repeat(16) + r"\0";
+        let record = r"\x01\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\xac\x02\0\0\x01";
         let question = r#"\x01\x01\0\x06Allow?\0!{\"type\":\"object\",\"properties\":{}}\0\x01\x05files\0\0"#;
         let binding = r"\xfe".repeat(32);
         assert_eq!(
             shown(&travelling(b"program").to_bytes()),
             format!(r"{head}{record}{question}{binding}\0\0\0\0\0\0\0\0\0\x07program")
         );
-        assert_eq!(shown(&stored("run_abc")), r"\x04\x01\x07run_abc\xac\x02");
+        assert_eq!(shown(&stored("run_abc")), r"\x05\x01\x07run_abc\xac\x02");
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             for end in 0..state.len() {
                 assert_eq!(read(&state[..end]), None, "{end}");
             }
-            for version in [0, 1, 2, 3, 5] {
+            for version in [0, 1, 2, 3, 4] {
                 assert_eq!(read(&[&[version], &state[1..]].concat()), None, "{version}");
             }
         }

@@ -137,7 +137,7 @@ impl Runs {
         version: u64,
         record: RunRecord,
     ) -> Result<(), StateError> {
-        let principal = self.principal(&record.principal);
+        let principal = self.principal(&record.principal).with_authority(self.authority_of(&record));
         let handle = RunHandle::new(key.id().clone());
         // Its client knows the id.
         handle.tell();

@@ -30,7 +30,7 @@ async fn a_thousand_waiting_programs_cost_less_than_20_kib_each() {
     let mut request = EvalRequest::new("(let [r (tool/call {:server \"fake\" :tool \"hang\"})] (:value r))");
     request.limits = Limits { timeout: Duration::from_secs(300), ..Limits::aggregator() };
     request.upstreams = Some(aggregator.clone());
-    let (_, handle) = aggregator.upstreams().next().expect("one upstream");
+    let (_, handle) = aggregator.unfiltered().upstreams().next().expect("one upstream");
 
     let region = Region::new(ALLOCATOR);
     let evals: Vec<_> = (0..PROGRAMS).map(|_| tokio::spawn(engine.eval(request.clone()))).collect();

@@ -1,5 +1,6 @@
 //! The tool descriptions that models read. They are short, repeat no line and mention no files or documents.
 
+use ptc_host::policy::Authority;
 use ptc_host::sync::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,24 +88,42 @@ pub struct UpstreamCard {
     pub max_calls: u32,
 }
 
+/// Makes the card of one caller, whom the policy may not show all upstreams.
+type CardOfCaller = dyn Fn(&Arc<Authority>) -> UpstreamCard + Send + Sync;
+
 /// The [`UpstreamCard`] of a server, which changes once: when all upstreams have started.
-#[derive(Clone, Debug, Default)]
-pub struct SharedCard(Arc<RwLock<UpstreamCard>>);
+#[derive(Clone)]
+pub struct SharedCard {
+    card: Arc<RwLock<UpstreamCard>>,
+    of_caller: Option<Arc<CardOfCaller>>,
+}
 
 impl SharedCard {
     /// A shared card with this content.
     pub fn new(card: UpstreamCard) -> Self {
-        SharedCard(Arc::new(RwLock::new(card)))
+        SharedCard { card: Arc::new(RwLock::new(card)), of_caller: None }
     }
 
-    /// The current content.
-    pub fn get(&self) -> UpstreamCard {
-        self.0.read().clone()
+    /// The same, whose content differs by caller.
+    #[must_use]
+    pub fn by_caller(
+        self,
+        of_caller: impl Fn(&Arc<Authority>) -> UpstreamCard + Send + Sync + 'static,
+    ) -> Self {
+        SharedCard { of_caller: Some(Arc::new(of_caller)), ..self }
+    }
+
+    /// The current content: for the caller of this authority, or of everything.
+    pub fn get(&self, authority: Option<&Arc<Authority>>) -> UpstreamCard {
+        match (authority, &self.of_caller) {
+            (Some(authority), Some(of_caller)) => of_caller(authority),
+            _ => self.card.read().clone(),
+        }
     }
 
     /// Replaces the content.
     pub fn set(&self, card: UpstreamCard) {
-        *self.0.write() = card;
+        *self.card.write() = card;
     }
 }
 

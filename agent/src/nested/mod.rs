@@ -43,6 +43,7 @@ impl ToolHandler for AgentTool {
                 upstreams: run.upstreams.clone(),
                 asker: run.asker.clone(),
                 principal: run.principal.clone(),
+                authority: run.authority.clone(),
                 observer: run.emitter.observer(),
                 collect_messages: false,
                 llm_registry: run.registry.clone(),

@@ -164,6 +164,7 @@ fn request(run: &Arc<RunScope>, program: &str, tools: Arc<ProgramTools>, json: b
         asker: run.asker.clone(),
         tools: Some(tools),
         principal: run.principal.clone(),
+        authority: run.authority.clone(),
         ..EvalRequest::new(program)
     }
 }

@@ -11,7 +11,7 @@ use crate::tool::{Extensions, JsonMap};
 use ptc_base::json::{Value as Json, json};
 use ptc_base::sync::Mutex;
 use ptc_base::time::{self, Instant};
-use ptc_engine::{Asker, HostCalls};
+use ptc_engine::{Asker, Authority, HostCalls};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -43,6 +43,7 @@ pub(crate) struct RunScope {
     pub(crate) no_model: Option<Fail>,
     /// On whose behalf its programs run.
     pub(crate) principal: Option<Arc<str>>,
+    pub(crate) authority: Option<Arc<Authority>>,
     pub(crate) max_heap: u64,
     pub(crate) upstreams: Option<Arc<dyn HostCalls>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
@@ -101,6 +102,7 @@ impl RunScope {
             asked,
             no_model,
             principal: options.principal.take(),
+            authority: options.authority.take(),
             max_heap: options.max_heap.unwrap_or(config.max_heap),
             children: Mutex::default(),
             watch,

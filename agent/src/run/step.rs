@@ -8,7 +8,7 @@ use crate::llm::{
 use crate::telemetry::Observer;
 use crate::tool::{Extensions, JsonMap};
 use ptc_base::json::Value as Json;
-use ptc_engine::{Asker, CallRecord, CatalogOp, Engine, HostCalls};
+use ptc_engine::{Asker, Authority, CallRecord, CatalogOp, Engine, HostCalls};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,6 +57,8 @@ pub struct RunOptions {
     pub extensions: Extensions,
     /// The principal for whose turns and memory programs are accounted. All unnamed ones are one principal.
     pub principal: Option<Arc<str>>,
+    /// What the policy of a server permits it; `None` without one.
+    pub authority: Option<Arc<Authority>>,
     /// Bytes of live values of one program; by default the agent's limit.
     pub max_heap: Option<u64>,
     /// Values for the prompt's template, and for programs as `data/KEY`.
@@ -141,6 +143,7 @@ impl Default for RunOptions {
             llm_registry: LlmRegistry::new(),
             llm_retry: None,
             principal: None,
+            authority: None,
             max_heap: None,
             engine: None,
             extensions: Extensions::default(),

@@ -242,6 +242,7 @@ pub(crate) fn restore(
     let mut context =
         RunContext::new(request.id, started, started + limits.timeout, replies, request.asker.clone());
     context.principal = request.principal.clone();
+    context.authority = request.authority.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
     context.taken().into_iter().zip(taken).for_each(|(cell, count)| cell.set(count));

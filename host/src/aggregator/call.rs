@@ -30,13 +30,19 @@ pub(super) async fn answer(
     call: UpstreamCall,
     desk: Desk,
 ) -> Reply {
-    let catalog = aggregator.present();
+    let view = aggregator.view_of(&run);
+    let catalog = view.present();
+    if let (Ok(server), Ok(tool)) = (&call.server, &call.tool)
+        && let Some(text) = view.refusal(&catalog, server, tool)
+    {
+        return raise(&text);
+    }
     let anew;
     let checked = match (check_large_call(&catalog, &call).await, &call.server, &call.tool) {
         (Ok(checked), ..) => checked,
         // In a box, as most calls are right and none should carry the room for it.
         (Err(text), Ok(server), Ok(tool)) => {
-            anew = match Box::pin(renewed(&aggregator, &run, server, &catalog)).await {
+            anew = match Box::pin(renewed(&aggregator, &view, &run, server, &catalog)).await {
                 Ok(Some(catalog)) => catalog,
                 Ok(None) => return raise(&text),
                 Err((fault, tried)) => {
@@ -54,7 +60,7 @@ pub(super) async fn answer(
     let mut began = time::now();
     let mut arguments = checked.arguments;
     let argument_note = checked.note.map(String::into_boxed_str);
-    let member = aggregator.members.get(server);
+    let member = view.member(server);
     let config = member.map(|member| &member.config);
     let mut attempt = Attempt::new(&aggregator, &run, server, tool, config, &arguments).await;
     attempt.argument_note = argument_note;
@@ -80,7 +86,7 @@ pub(super) async fn answer(
             began = time::now();
         }
         // Checked again, now that its tools are known.
-        warm = aggregator.present();
+        warm = view.present();
         let checked = match check_large_call(&warm, &call).await {
             Ok(checked) => checked,
             Err(text) => return raise(&text),
@@ -89,6 +95,12 @@ pub(super) async fn answer(
         attempt.argument_note = checked.note.map(String::into_boxed_str);
         attempt.takes(&arguments).await;
         described = checked.tool;
+    }
+    // Here a call is admitted: nobody has been asked about it and nothing has been sent. One that goes on after its program has
+    // waited is judged anew.
+    if let Err(text) = view.admit(server, tool, described, &arguments).await {
+        give_back(&run);
+        return raise(&text);
     }
     let mut before = match before.map(|before| InputProgress::read(&before)) {
         Some(None) => {
@@ -213,7 +225,7 @@ async fn unknown_tool_list(
     fault: CallFault,
     tried: bool,
 ) -> Reply {
-    let config = aggregator.members.get(server).map(|member| &member.config);
+    let config = aggregator.view_of(run).member(server).map(|member| &member.config);
     let tool = clip(tool, MAX_TOOL_NAME);
     let arguments = call.arguments.as_ref().map_or(&b"{}"[..], |arguments| &arguments.json);
     let attempt = Attempt::new(aggregator, run, server, tool, config, arguments).await;

@@ -4,6 +4,7 @@
 use super::cold_start::start;
 use super::configured_upstream::ConfiguredUpstream;
 use super::runtime::Aggregator;
+use super::view::View;
 use crate::catalog::{Catalog, DiscoveryAnswer, DiscoveryFault, Query, ToolRef, changed_shape};
 use ptc_base::time;
 use ptc_engine::RunContext;
@@ -16,12 +17,13 @@ use ptc_upstreams::upstream::{CallFault, Phase};
 /// The upstream does not run and cannot be started, so its tools are unknown; and whether a start was tried for this call.
 pub(super) async fn renewed(
     aggregator: &Aggregator,
+    view: &View<'_>,
     run: &RunContext,
     server: &str,
     known: &Catalog,
 ) -> Result<Option<Catalog>, (CallFault, bool)> {
     let loaded = known.server(server).is_some_and(|entry| entry.loaded);
-    let Some(member) = aggregator.members.get(server).filter(|_| loaded) else { return Ok(None) };
+    let Some(member) = view.member(server).filter(|_| loaded) else { return Ok(None) };
     if member.handle.health().phase != Phase::Started {
         start(aggregator, run, server).await.map_err(|failed| (failed.fault, failed.tried))?;
     }
@@ -30,7 +32,7 @@ pub(super) async fn renewed(
         .await
         .unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not list its tools in time")))
         .map_err(|fault| (fault, true))?;
-    let present = aggregator.present();
+    let present = view.present();
     Ok((!present.same_entry(known, server)).then_some(present))
 }
 
@@ -43,18 +45,19 @@ async fn renew(aggregator: &Aggregator, member: &ConfiguredUpstream) -> Result<(
 /// The text of `doc` and `meta` about a tool that has changed since the snapshot was taken.
 pub(super) async fn with_changes(
     aggregator: &Aggregator,
+    view: &View<'_>,
     run: &RunContext,
     query: &Query,
     answer: Result<DiscoveryAnswer, DiscoveryFault>,
 ) -> Result<DiscoveryAnswer, DiscoveryFault> {
     let (Query::Doc(asked) | Query::Meta(asked)) = query else { return answer };
     let ToolRef { server, tool } = asked;
-    let Some(member) = aggregator.members.get(server) else { return answer };
+    let Some(member) = view.member(server) else { return answer };
     if member.handle.health().phase == Phase::Started {
         // If the upstream cannot say, what it said last stands.
         let _ = time::timeout_at(run.deadline(), renew(aggregator, member)).await;
     }
-    let (then, now) = (aggregator.catalog(), aggregator.present());
+    let (then, now) = (view.catalog(), view.present());
     if now.same_entry(&then, server) {
         return answer;
     }

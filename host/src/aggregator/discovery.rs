@@ -7,6 +7,7 @@ use super::current_tools::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::{ProgramUsage, take_discovery};
+use super::view::View;
 use crate::catalog::{DiscoveryAnswer, DiscoveryFault, Needs, Query, WorldFault};
 use futures_util::future::join_all;
 use ptc_base::time;
@@ -26,7 +27,7 @@ pub(super) async fn answer(
 ) -> Reply {
     let asked = time::now();
     let arguments: Vec<Value> = serde_json::from_slice(&arguments).unwrap_or_default();
-    let query = match Query::parse(form, &arguments, &shown, &aggregator.catalog()) {
+    let query = match Query::parse(form, &arguments, &shown, &aggregator.view_of(&run).catalog()) {
         Ok(query) => query,
         Err(text) => return raise(&text),
     };
@@ -55,7 +56,8 @@ async fn found(
     if !take_discovery(run, aggregator.limits.max_discoveries) {
         return Err(DiscoveryFault::World(WorldFault::CapExhausted));
     }
-    let catalog = aggregator.catalog();
+    let view = aggregator.view_of(run);
+    let catalog = view.catalog();
     let cold: Vec<String> = match query.needs() {
         Needs::Nothing => Vec::new(),
         Needs::Server(name) => vec![name.to_owned()],
@@ -76,14 +78,15 @@ async fn found(
     });
     join_all(loads).await;
     let max_bytes = aggregator.limits.max_discovery_bytes;
-    let answer = query.answer(&aggregator.catalog(), max_bytes, |steps| run.charge(steps)).await;
-    let answer = with_changes(aggregator, run, query, answer).await?;
-    Ok(with_seen_shape(aggregator, run, query, answer))
+    let answer = query.answer(&view.catalog(), max_bytes, |steps| run.charge(steps)).await;
+    let answer = with_changes(aggregator, &view, run, query, answer).await?;
+    Ok(with_seen_shape(aggregator, &view, run, query, answer))
 }
 
 /// The text of `doc`, with the shape of the first answer that this principal got from a tool that describes none.
 fn with_seen_shape(
     aggregator: &Aggregator,
+    view: &View<'_>,
     run: &RunContext,
     query: &Query,
     answer: DiscoveryAnswer,
@@ -92,7 +95,7 @@ fn with_seen_shape(
     else {
         return answer;
     };
-    let catalog = aggregator.catalog();
+    let catalog = view.catalog();
     let tool = catalog.server(&asked.server).and_then(|server| server.tool(&asked.tool));
     let Some(tool) = tool.map(|tool| SeenTool::of(&asked.server, tool)) else { return answer };
     let Some(shape) = seen.of(run.principal.as_ref(), tool) else { return answer };

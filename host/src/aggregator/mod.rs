@@ -37,6 +37,7 @@ mod start;
 mod task;
 mod upkeep;
 mod usage;
+mod view;
 
 pub use audit::{AuditedCall, AuditedSampling, CallAudit};
 pub use features::{FeatureKind, Features, Listing};
@@ -47,3 +48,4 @@ pub use runtime::Aggregator;
 pub use sampler::Sampler;
 pub use sampler::SamplingCounts;
 pub use start::StartError;
+pub use view::View;

@@ -6,6 +6,7 @@ use super::sampler::Sampler;
 use ptc_base::memory::MemoryBudget;
 use ptc_base::time::Clock;
 use ptc_http::Client;
+use ptc_policy::CurrentPolicy;
 use ptc_secret::credentials::Redactor;
 use ptc_upstreams::sign_in::PROCESS;
 use ptc_upstreams::sign_in::store::{AuthStore, MemoryStore};
@@ -118,6 +119,8 @@ pub struct AggregatorOptions {
     pub approval_ttl: Duration,
     /// Memory of the whole process, including replies still on their way from children.
     pub memory: Option<MemoryBudget>,
+    /// What callers may do; `None`: everybody may do everything.
+    pub policy: Option<Arc<CurrentPolicy>>,
 }
 
 impl AggregatorOptions {
@@ -146,6 +149,7 @@ impl AggregatorOptions {
             audit: None,
             approval_ttl: APPROVAL_TTL,
             memory: None,
+            policy: None,
         }
     }
 }

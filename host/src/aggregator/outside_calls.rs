@@ -22,7 +22,9 @@ impl Aggregator {
         call: Call<'_>,
         asker: Option<&Arc<dyn Asker>>,
     ) -> Result<CallReply, CallFault> {
-        let Some(member) = self.members.get(server) else {
+        let principal = call.caller.principal.map(|name| &**name);
+        let view = self.view_of_name(principal);
+        let Some(member) = view.member(server) else {
             return Err(CallFault::upstream_error(format!("no upstream '{server}' configured")));
         };
         let (bytes, most) =
@@ -31,9 +33,14 @@ impl Aggregator {
             let text = format!("the call would send {bytes} bytes, the limit of a call is {most}");
             return Err(CallFault::upstream_error(text).before_sending());
         }
-        let principal = call.caller.principal.map(|name| &**name);
-        let catalog = self.present();
+        let catalog = view.present();
+        if let Some(text) = view.refusal(&catalog, server, call.tool) {
+            return Err(CallFault::upstream_error(text).before_sending());
+        }
         let tool = catalog.server(server).and_then(|server| server.tool(call.tool));
+        if let Err(text) = view.admit(server, call.tool, tool, call.arguments).await {
+            return Err(CallFault::upstream_error(text).before_sending());
+        }
         let digest = ArgumentsDigest::of_sent(call.arguments).await;
         let mut approved = None;
         let asked = time::now();

@@ -7,18 +7,19 @@ use super::options::{AggregatorLimits, SnapshotMode};
 use super::reported_roots::reported_roots;
 use super::sampler::{Sampler, SamplingCounts};
 use super::seen_shapes::SeenShapes;
+use super::view::Views;
 use crate::catalog::{Catalog, ServerEntry};
 use futures_util::future::join_all;
 use ptc_base::memory::MemoryBudget;
 use ptc_base::pace::apart;
 use ptc_base::sync::RwLock;
 use ptc_base::time::Clock;
+use ptc_policy::CurrentPolicy;
 use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::RootsConfig;
-use ptc_upstreams::config::UpstreamConfig;
 use ptc_upstreams::mcp::ClientRoots;
-use ptc_upstreams::sign_in::{SignInCounts, Site};
-use ptc_upstreams::upstream::{CallFault, FaultReason, ToolInfo, Upstream};
+use ptc_upstreams::sign_in::SignInCounts;
+use ptc_upstreams::upstream::{CallFault, FaultReason, ToolInfo};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -67,22 +68,25 @@ pub struct Aggregator {
     pub(super) client_roots: ClientRoots,
     /// Told of each change of the catalog that programs see.
     pub(super) changes: watch::Sender<()>,
+    /// What callers may do; `None` if everybody may do everything.
+    pub(super) policy: Option<Arc<CurrentPolicy>>,
+    /// The catalogs as callers see them.
+    pub(super) views: Views,
 }
 
 impl Aggregator {
-    /// The catalog that programs see now.
-    pub fn catalog(&self) -> Catalog {
+    /// The catalog that programs see now, before it is filtered.
+    pub(super) fn catalog(&self) -> Catalog {
         self.catalog.read().clone()
     }
 
-    /// The upstreams' current tools.
+    /// The upstreams' current tools, before they are filtered.
     pub(super) fn present(&self) -> Catalog {
         self.present.read().clone()
     }
 
-    /// The catalog that tool descriptions show: in frozen mode the state when all had been started, and until then the current
-    /// state, with the lists of the last start for upstreams that have not been listed yet.
-    pub fn advertised(&self) -> Catalog {
+    /// The catalog that tool descriptions show, before it is filtered.
+    pub(super) fn advertised(&self) -> Catalog {
         if self.mode != SnapshotMode::Frozen {
             return self.catalog();
         }
@@ -139,9 +143,9 @@ impl Aggregator {
         wanted.then_some(&self.client_roots)
     }
 
-    /// The configured upstreams in order of names, with their handles.
-    pub fn upstreams(&self) -> impl Iterator<Item = (&UpstreamConfig, &Arc<dyn Upstream>)> {
-        self.members.values().map(|member| (&member.config, &member.handle))
+    /// The policy, if there is one.
+    pub fn policy(&self) -> Option<&Arc<CurrentPolicy>> {
+        self.policy.as_ref()
     }
 
     /// Starts and lists an upstream unless that has been done.
@@ -189,11 +193,6 @@ impl Aggregator {
             *catalog = flagged;
             self.changes.send_replace(());
         }
-    }
-
-    /// The upstreams that are signed in to, in order of names.
-    pub fn sites(&self) -> impl Iterator<Item = &Arc<Site>> {
-        self.members.values().filter_map(|member| member.site.as_ref())
     }
 
     /// The sign-in counts of each upstream that has some, in order of names.

@@ -7,6 +7,7 @@ use super::sampler::SamplingCounts;
 use super::seen_shapes::SeenShapes;
 use super::shape_file::ShapeFile;
 use super::upkeep::{bring_up, follow, retry};
+use super::view::Views;
 use crate::catalog::{Catalog, ServerEntry};
 use futures_util::future::join_all;
 use ptc_base::sync::{Mutex, RwLock};
@@ -122,6 +123,8 @@ impl Aggregator {
             owner,
             client_roots,
             changes: watch::Sender::default(),
+            policy: options.policy,
+            views: Views::default(),
         }))
     }
 

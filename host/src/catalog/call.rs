@@ -126,7 +126,7 @@ pub(crate) fn unknown_server(catalog: &Catalog, name: &str) -> String {
 }
 
 /// `no tool 't' in upstream 's'`, and which ones there are.
-pub(super) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
+pub(crate) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
     let mut text = format!("no tool '{}' in upstream '{}'", shown(tool), server.name);
     // Programs may write the server's name in front of the tool's once more.
     let bare = tool.strip_prefix(server.name.as_str()).and_then(|rest| rest.strip_prefix(['/', '.']));

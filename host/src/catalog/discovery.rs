@@ -296,7 +296,7 @@ impl Query {
             }
             Self::DocServer { server: name, offset, texts } => {
                 let server = loaded(catalog, name)?;
-                let bytes = server.tools().iter().map(ToolEntry::schema_bytes).sum();
+                let bytes = server.tools().iter().map(|tool| tool.schema_bytes()).sum();
                 let all = server.tools().len();
                 let (name, offset, texts) = (name.clone(), *offset, *texts);
                 let describe = move |catalog: &Catalog| {

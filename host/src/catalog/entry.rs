@@ -126,6 +126,21 @@ impl ToolEntry {
         self.hint("readOnlyHint") == Some(true) && self.hint("destructiveHint") != Some(true)
     }
 
+    /// The text of one JSON object, arguments of a call, with the values that our own client of REST services adds to it.
+    pub(crate) fn with_defaults<'a>(&self, arguments: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(Value::Object(defaults)) = self.meta.get("defaultArgs") else {
+            return Cow::Borrowed(arguments);
+        };
+        match ptc_mcp::json::from_slice::<Map>(arguments) {
+            Ok(given) if !defaults.is_empty() => {
+                let mut all = defaults.clone();
+                all.extend(given);
+                Cow::Owned(Value::Object(all).to_string().into_bytes())
+            }
+            _ => Cow::Borrowed(arguments),
+        }
+    }
+
     /// About how many bytes its schemas have, counted no further than [`MANY_BYTES`].
     pub(super) fn schema_bytes(&self) -> usize {
         let mut left = MANY_BYTES;
@@ -182,7 +197,7 @@ pub struct ServerEntry {
     /// The folders that it says it serves.
     pub roots: Vec<String>,
     /// In the order in which the upstream listed them.
-    tools: Vec<ToolEntry>,
+    tools: Vec<Arc<ToolEntry>>,
     /// Indices of `tools`, sorted by name.
     by_name: Vec<u32>,
     remarks: Vec<String>,
@@ -243,7 +258,7 @@ impl ServerEntry {
                     "upstream {} lists tool {:?} twice; the second one is left out",
                     entry.name, tool.name
                 )),
-                Ok(tool) => entry.tools.push(tool),
+                Ok(tool) => entry.tools.push(Arc::new(tool)),
                 Err(why) => {
                     remarks
                         .push(format!("upstream {}: tool number {position} is left out: {why}", entry.name));
@@ -257,8 +272,7 @@ impl ServerEntry {
             remarks.extend(upstream.tools.idle(&upstream.name, &names));
             remarks.extend(upstream.approval.idle(&upstream.name, &names));
         }
-        entry.by_name = (0..).take(entry.tools.len()).collect();
-        entry.by_name.sort_by(|a, b| entry.tools[*a as usize].name.cmp(&entry.tools[*b as usize].name));
+        entry.by_name = sorted_by_name(&entry.tools);
         entry.remarks = remarks;
         entry
     }
@@ -297,18 +311,35 @@ impl ServerEntry {
     /// Gives tools that describe no result the shape of an answer that was seen before.
     pub(crate) fn remember_shapes(&mut self, shape_of: impl Fn(&ToolEntry) -> Option<String>) {
         for tool in self.tools.iter_mut().filter(|tool| tool.output_schema.is_none()) {
-            tool.seen_shape = shape_of(tool);
+            Arc::make_mut(tool).seen_shape = shape_of(tool);
         }
     }
 
+    /// The same server with those of its tools that `sees` admits by their names; `None` if these are all. Instructions that
+    /// name another tool are left out with it.
+    pub(crate) fn seen(&self, sees: impl Fn(&str) -> bool) -> Option<Self> {
+        let (tools, hidden): (Vec<_>, Vec<_>) = self.tools.iter().cloned().partition(|tool| sees(&tool.name));
+        if hidden.is_empty() {
+            return None;
+        }
+        let names_hidden = hidden.iter().any(|tool| self.instructions.contains(&tool.name));
+        let instructions = if names_hidden { String::new() } else { self.instructions.clone() };
+        Some(Self { by_name: sorted_by_name(&tools), tools, instructions, ..self.clone() })
+    }
+
+    /// The same server without the features besides tools that are not in `offers`; `None` if it has no others.
+    pub(crate) fn offering(&self, offers: Offers) -> Option<Self> {
+        (self.offers != offers).then(|| Self { offers, ..self.clone() })
+    }
+
     /// Its tools in the order in which the upstream listed them.
-    pub fn tools(&self) -> &[ToolEntry] {
+    pub fn tools(&self) -> &[Arc<ToolEntry>] {
         &self.tools
     }
 
     /// Its tools sorted by name.
     pub fn tools_by_name(&self) -> impl ExactSizeIterator<Item = &ToolEntry> {
-        self.by_name.iter().map(|i| &self.tools[*i as usize])
+        self.by_name.iter().map(|i| &*self.tools[*i as usize])
     }
 
     /// Whether its tools are operations of a REST service, of which all arguments are known.
@@ -322,6 +353,13 @@ impl ServerEntry {
             self.by_name.binary_search_by(|i| self.tools[*i as usize].name.as_str().cmp(name)).ok()?;
         Some(&self.tools[self.by_name[found] as usize])
     }
+}
+
+/// The indices of tools in the order of their names.
+fn sorted_by_name(tools: &[Arc<ToolEntry>]) -> Vec<u32> {
+    let mut by_name: Vec<u32> = (0..).take(tools.len()).collect();
+    by_name.sort_by(|a, b| tools[*a as usize].name.cmp(&tools[*b as usize].name));
+    by_name
 }
 
 /// A snapshot of all upstreams, sorted by name. Cheap to clone; a new server entry makes a new snapshot.
@@ -348,6 +386,16 @@ impl Catalog {
         Self { servers: servers.into() }
     }
 
+    /// Whether this is the very snapshot that `other` is.
+    pub(crate) fn is(&self, other: &Catalog) -> bool {
+        Arc::ptr_eq(&self.servers, &other.servers)
+    }
+
+    /// The snapshot of what `seen` makes of each server; those of which it makes nothing are left out.
+    pub(crate) fn filter_map(&self, seen: impl FnMut(&Arc<ServerEntry>) -> Option<Arc<ServerEntry>>) -> Self {
+        Self { servers: self.servers.iter().filter_map(seen).collect() }
+    }
+
     /// Whether a server's entry is the very one of `other`.
     pub(crate) fn same_entry(&self, other: &Catalog, server: &str) -> bool {
         let entry = |catalog: &Catalog| catalog.server(server).map(std::ptr::from_ref);
@@ -361,7 +409,12 @@ impl Catalog {
 
     /// The server of this name.
     pub fn server(&self, name: &str) -> Option<&ServerEntry> {
-        self.servers.binary_search_by(|s| s.name.as_str().cmp(name)).ok().map(|i| &*self.servers[i])
+        self.entry(name).map(Arc::as_ref)
+    }
+
+    /// The entry of the server of this name.
+    pub(crate) fn entry(&self, name: &str) -> Option<&Arc<ServerEntry>> {
+        self.servers.binary_search_by(|s| s.name.as_str().cmp(name)).ok().map(|i| &self.servers[i])
     }
 
     /// Splits `server/tool`: at a configured server's name, the longest that fits, else at the first `/`. Both names

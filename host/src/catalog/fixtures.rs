@@ -18,7 +18,7 @@ pub(super) fn upstream(name: &str, keys: Value) -> UpstreamConfig {
 }
 
 /// A loaded server.
-pub(super) fn server(name: &str, tools: Vec<Value>) -> ServerEntry {
+pub(crate) fn server(name: &str, tools: Vec<Value>) -> ServerEntry {
     ServerEntry::loaded(&upstream(name, json!({})), tools, &Redactor::new())
 }
 

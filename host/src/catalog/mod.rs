@@ -14,7 +14,7 @@ mod discovery;
 mod doc;
 mod entry;
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 mod paging;
 mod payload;
 mod prose;
@@ -25,12 +25,11 @@ mod tokens;
 mod types;
 mod unknown_arguments;
 
-pub(crate) use call::unknown_server;
 pub use call::{CheckedCall, check_call, check_large_call};
 pub(crate) use call::{MAX_TOOL_NAME, shown};
+pub(crate) use call::{unknown_server, unknown_tool};
 pub use describe::{CatalogMode, CatalogText, describe, snapshot};
-pub(crate) use discovery::ToolRef;
-pub use discovery::{DiscoveryAnswer, DiscoveryFault, Needs, Query, WorldFault};
+pub use discovery::{DiscoveryAnswer, DiscoveryFault, Needs, Query, ToolRef, WorldFault};
 pub use doc::{tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
 pub use search::find_tools;

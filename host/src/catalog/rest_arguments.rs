@@ -95,7 +95,7 @@ mod tests {
                 "limit": {"type": "integer"}, "status": {"type": "string"},
                 "tags": {"type": "array", "items": {"type": "string"}}}}})],
         );
-        let mut tool = server.tools()[0].clone();
+        let mut tool = (*server.tools()[0]).clone();
         tool.meta.insert("omittedParameters".to_owned(), json!(["filter"]));
         let unexpected = unexpected.iter().map(|&name| name.to_owned()).collect();
         let json = Cow::Borrowed(arguments.as_bytes());

@@ -109,7 +109,7 @@ async fn start(port: u16, keys: Value, mode: SnapshotMode) -> Result<Arc<Aggrega
 }
 
 async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Result<CallReply, CallFault> {
-    let (_, upstream) = aggregator.upstreams().next().expect("one upstream");
+    let (_, upstream) = aggregator.unfiltered().upstreams().next().expect("one upstream");
     let limits = CallLimits::within(Duration::from_secs(30), max_bytes);
     let arguments = arguments.as_bytes();
     upstream
@@ -142,7 +142,7 @@ async fn a_document_is_fetched_and_its_operations_are_called() {
     assert_eq!(fetched[0].1["x-api-key"], SECRET);
     assert_eq!(fetched[0].1["x-tenant"], "acme");
 
-    let catalog = aggregator.catalog();
+    let catalog = aggregator.unfiltered().catalog();
     let server = catalog.server("api").expect("the upstream");
     let tool = server.tool("getThing").expect("the tool");
     let doc = tool_doc(server, tool);
@@ -186,7 +186,7 @@ async fn a_document_is_fetched_and_its_operations_are_called() {
 async fn documents_are_loaded_at_the_start_in_live_mode_too() {
     let (_, port) = Service::start(&[("/openapi.json", 200, DOCUMENT)]).await;
     let aggregator = start(port, json!({}), SnapshotMode::Live).await.expect("it starts");
-    assert!(aggregator.catalog().server("api").expect("the upstream").loaded);
+    assert!(aggregator.unfiltered().catalog().server("api").expect("the upstream").loaded);
     aggregator.shutdown().await;
 }
 
@@ -196,7 +196,7 @@ async fn required_false_forgives_the_network_and_not_the_configuration() {
     let error = start(port, json!({}), SnapshotMode::Frozen).await.err().expect("no start");
     assert!(error.to_string().contains("schema_url returned http 500"), "{error}");
     let aggregator = start(port, json!({"required": false}), SnapshotMode::Frozen).await.expect("it starts");
-    assert!(!aggregator.advertised().server("api").expect("the upstream").loaded);
+    assert!(!aggregator.unfiltered().advertised().server("api").expect("the upstream").loaded);
     aggregator.shutdown().await;
 
     let file = tempfile::NamedTempFile::new().expect("a file");

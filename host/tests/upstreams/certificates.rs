@@ -123,7 +123,7 @@ async fn start_all(upstreams: Value, folder: &Path) -> Result<Arc<Aggregator>, S
 }
 
 async fn answers(aggregator: &Aggregator, name: &str) {
-    let (_, upstream) = aggregator.upstreams().find(|(config, _)| config.name == name).unwrap();
+    let (_, upstream) = aggregator.unfiltered().upstreams().find(|(config, _)| config.name == name).unwrap();
     assert_eq!(json(&**upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#);
 }
 

@@ -184,7 +184,7 @@ async fn hurt(way: Way, fault: Fault) {
     let (server, elsewhere) = (healthy(way), FakeHttp::start(|_| Vec::new()));
     let proxy = HttpProxy::start(&server.url, fault, &elsewhere.url);
     let aggregator = start(entry(way, fault, &proxy)).await;
-    let (_, upstream) = aggregator.upstreams().next().unwrap();
+    let (_, upstream) = aggregator.unfiltered().upstreams().next().unwrap();
     let before = echo(&**upstream, way, "before-x", limits()).await;
     assert_eq!(word_of(before.unwrap()), "before-x");
     if fault == Fault::Refused {
@@ -271,7 +271,7 @@ async fn shut_down(way: Way) {
     let server = healthy(way);
     let proxy = HttpProxy::start(&server.url, Fault::Dripping, &server.url);
     let aggregator = start(entry(way, Fault::Dripping, &proxy)).await;
-    let (_, upstream) = aggregator.upstreams().next().unwrap();
+    let (_, upstream) = aggregator.unfiltered().upstreams().next().unwrap();
     let answer = echo(&**upstream, way, MARK, limits());
     let end = async {
         wait_until_async("the call is in flight", async || upstream.health().in_flight == 1).await;
@@ -293,7 +293,7 @@ async fn a_call_that_was_read_is_not_made_twice() {
     });
     let entry = json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true});
     let aggregator = start(entry).await;
-    let (_, upstream) = aggregator.upstreams().next().unwrap();
+    let (_, upstream) = aggregator.unfiltered().upstreams().next().unwrap();
     for _ in 0..3 {
         // The connection of the silent call is one that has carried others.
         echo(&**upstream, Way::Handshake, "warm", limits()).await.unwrap();
@@ -327,7 +327,7 @@ async fn a_caller_without_memory() {
     let entry = json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true,
                        "max_response_bytes": 1_000_000_000});
     let aggregator = start(entry).await;
-    let (_, upstream) = aggregator.upstreams().next().unwrap();
+    let (_, upstream) = aggregator.unfiltered().upstreams().next().unwrap();
     let limits = CallLimits { max_bytes: usize::MAX, ..limits() };
     let ask = async |word: &str, room: usize| {
         let room = Room(AtomicUsize::new(room));

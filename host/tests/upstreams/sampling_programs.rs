@@ -480,7 +480,7 @@ async fn belongs_to_no_run() {
     let never = "(tool/call {:server \"up\" :tool \"never\" :args {}})";
     let mut slow = Box::pin(engine.eval(request(&world.aggregator, never, &Person::who(false, eu))));
     assert!((&mut slow).now_or_never().is_none());
-    let upstream = world.aggregator.upstreams().next().unwrap().1.clone();
+    let upstream = world.aggregator.unfiltered().upstreams().next().unwrap().1.clone();
     wait_until_async("it is in flight", async || upstream.health().in_flight == 1).await;
     let echo = "(:value (tool/call {:server \"up\" :tool \"echo\" :args {:a 1}}))";
     assert_eq!(text(&world.eval(echo, None).await), r#"{"a" 1}"#);

@@ -12,7 +12,7 @@ use ptc_protocol::principal::Principal;
 pub(crate) async fn sign_ins(upstreams: Option<Arc<Aggregator>>, principal: Principal) -> String {
     let mut rows = Vec::new();
     if let Some(upstreams) = upstreams {
-        for site in upstreams.sites() {
+        for site in upstreams.view(principal.authority()).sites() {
             rows.push(row(site, principal.name()).await);
         }
     }

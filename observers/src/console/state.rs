@@ -138,7 +138,9 @@ fn call(record: &RecentCall) -> String {
 fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
     let redactor = upstreams.redactor().for_principal(Some(principal.name()));
     let shared: Arc<str> = principal.shared_name();
-    write_array(object.key("upstreams"), upstreams.upstreams(), |out, (config, handle)| {
+    let view = upstreams.view(principal.authority());
+    let seen = view.catalog();
+    write_array(object.key("upstreams"), view.upstreams(), |out, (config, handle)| {
         // If each caller signs in for itself, the faults of others are not shown to this caller.
         let own = handle.of_principal(Some(&shared)).and_then(Result::ok);
         let health = own.as_ref().map_or_else(|| handle.health(), |own| own.health());
@@ -150,7 +152,11 @@ fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, princip
                 Some(version) => object.string("protocol_version", version),
                 None => object.raw("protocol_version", "null"),
             }
-            object.integer("tools", health.tools as u64);
+            let tools = match principal.authority() {
+                None => health.tools,
+                Some(_) => seen.server(&config.name).map_or(0, |server| server.tools().len()),
+            };
+            object.integer("tools", tools as u64);
             object.integer("in_flight", health.in_flight as u64);
             object.integer("starts", health.starts);
             match &health.last_fault {
@@ -182,10 +188,11 @@ fn phase(phase: Phase) -> &'static str {
     }
 }
 
-/// The tools of all upstreams. Names and descriptions were scrubbed when they were listed.
-pub fn catalog(sources: &Sources) -> String {
+/// The tools that a caller sees. Names and descriptions were scrubbed when they were listed.
+pub fn catalog(sources: &Sources, principal: &Principal) -> String {
     object_text(|object| {
-        let catalog = sources.upstreams.as_ref().map(|upstreams| upstreams.catalog());
+        let catalog =
+            sources.upstreams.as_ref().map(|upstreams| upstreams.view(principal.authority()).catalog());
         let servers = catalog.iter().flat_map(|catalog| catalog.servers());
         write_array(object.key("servers"), servers, |out, server| {
             let json = object_text(|object| {

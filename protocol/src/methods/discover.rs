@@ -11,10 +11,10 @@ use tracing::debug;
 use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
 use crate::results::{write_cache_hints, write_server_meta};
-use crate::service::Service;
+use crate::service::{MessageContext, Service};
 
 /// Names the modern revisions, the capabilities and the server.
-pub fn answer(service: &Arc<Service>, id: &RequestId) -> HandlerOutcome {
+pub fn answer(service: &Arc<Service>, from: MessageContext<'_>, id: &RequestId) -> HandlerOutcome {
     debug!(event = "server_discover", request_id = %id);
     HandlerOutcome::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"resultType\":\"complete\",\"supportedVersions\":[");
@@ -33,9 +33,10 @@ pub fn answer(service: &Arc<Service>, id: &RequestId) -> HandlerOutcome {
             out.extend_from_slice(format!(",\"extensions\":{{\"{TASKS}\":{{}}}}").as_bytes());
         }
         out.push(b'}');
-        if !service.instructions.is_empty() {
+        let instructions = service.instructions_for(from);
+        if !instructions.is_empty() {
             out.extend_from_slice(b",\"instructions\":");
-            write_string(out, &service.instructions);
+            write_string(out, &instructions);
         }
         write_cache_hints(service, out);
         write_server_meta(service, out, None);

@@ -178,10 +178,10 @@ fn run(
     exposed: Arc<ExposedFeatures>,
     ask: ExposedRequest,
 ) -> HandlerOutcome {
-    let (era, owner) = (from.era, from.connection.owner().principal.shared_name());
+    let (era, caller) = (from.era, from.owner(service).principal);
     let (own_service, own_id) = (service.clone(), id.clone());
     let running = Box::pin(async move {
-        match exposed.answer(&owner, ask).await {
+        match exposed.answer(&caller, ask).await {
             Ok(result) => results::feature(&own_service, era, &own_id, method, &result),
             Err(error) => reply::error(Answers::Request(&own_id), &error),
         }

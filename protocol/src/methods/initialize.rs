@@ -10,10 +10,9 @@ use tracing::info;
 
 use super::roots;
 use crate::client::ClientFacts;
-use crate::connection::Connection;
 use crate::handler_outcome::HandlerOutcome;
 use crate::reply;
-use crate::service::Service;
+use crate::service::{MessageContext, Service};
 
 /// The revision that is negotiated with a client that sent these `params`.
 pub fn negotiate(params: &ParamsMember<'_>) -> Revision {
@@ -24,11 +23,11 @@ pub fn negotiate(params: &ParamsMember<'_>) -> Revision {
 /// Sets the revision and introduces the server. It may be repeated.
 pub fn answer(
     service: &Arc<Service>,
-    connection: &Arc<Connection>,
+    from: MessageContext<'_>,
     id: &RequestId,
     params: &ParamsMember<'_>,
 ) -> HandlerOutcome {
-    let revision = negotiate(params);
+    let (connection, revision) = (from.connection, negotiate(params));
     connection.set_revision(revision);
     let client = ClientFacts::of(params, revision);
     connection.set_client(client.known);
@@ -56,9 +55,10 @@ pub fn answer(
                 .flat_map(|exposed| exposed.capabilities(connection.is_pipe()).into_bytes()),
         );
         out.push(b'}');
-        if !service.instructions.is_empty() {
+        let instructions = service.instructions_for(from);
+        if !instructions.is_empty() {
             out.extend_from_slice(b",\"instructions\":");
-            write_string(out, &service.instructions);
+            write_string(out, &instructions);
         }
         out.push(b'}');
     }))

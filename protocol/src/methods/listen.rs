@@ -17,10 +17,10 @@ use tracing::{debug, warn};
 
 use super::tasks::{asking, undeclared};
 use crate::call::{Call, CallWork, Channel};
-use crate::connection::{AdmissionError, Connection};
+use crate::connection::AdmissionError;
 use crate::handler_outcome::HandlerOutcome;
 use crate::reply::{self, Answers};
-use crate::service::Service;
+use crate::service::{MessageContext, Service};
 use crate::tasks::{self, MOST_LISTENED};
 use crate::watches::Subscription;
 use ptc_host::time;
@@ -28,7 +28,7 @@ use ptc_host::time;
 /// Prepares the channel.
 pub fn answer(
     service: &Arc<Service>,
-    connection: &Arc<Connection>,
+    from: MessageContext<'_>,
     id: &RequestId,
     params: &ParamsMember<'_>,
 ) -> HandlerOutcome {
@@ -36,7 +36,7 @@ pub fn answer(
         let message = format!("Invalid params: {what}");
         HandlerOutcome::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message))
     };
-    let params = params.object();
+    let (connection, params) = (from.connection, params.object());
     let wanted = params.and_then(|params| params.notifications).filter(|raw| raw.kind() == Kind::Object);
     let (Some(params), Some(wanted)) = (params, wanted) else {
         return invalid("notifications must be an object");
@@ -48,7 +48,7 @@ pub fn answer(
     if tasks.is_some() && !tasks::declared(params.meta.capabilities) {
         return undeclared(id);
     }
-    let tasks = tasks.map(|ids| (asking(connection, params), ids));
+    let tasks = tasks.map(|ids| (asking(service, from, params), ids));
     debug!(event = "subscriptions_listen", request_id = %id);
     let saturated = |limit, reached: String| {
         let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
@@ -72,7 +72,12 @@ pub fn answer(
         service: service.clone(),
         id: id.clone(),
         era: Era::Modern,
-        work: CallWork::Listen(Box::new(Channel { place, wanted, tasks })),
+        work: CallWork::Listen(Box::new(Channel {
+            place,
+            caller: from.owner(service).principal,
+            wanted,
+            tasks,
+        })),
         started: time::now(),
         cancelled,
         hearing: None,

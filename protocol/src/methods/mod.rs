@@ -82,7 +82,7 @@ fn handshake_request(
     message: &StrictMessage<'_>,
 ) -> HandlerOutcome {
     match method {
-        Some("initialize") => initialize::answer(service, from.connection, id, &message.params),
+        Some("initialize") => initialize::answer(service, from, id, &message.params),
         Some("ping") => ping::answer(id),
         Some("tools/list") => tools_list::answer(service, from, id, &message.params),
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
@@ -116,10 +116,10 @@ fn modern_request(
     message: &StrictMessage<'_>,
 ) -> HandlerOutcome {
     match method {
-        Some("server/discover") => discover::answer(service, id),
+        Some("server/discover") => discover::answer(service, from, id),
         Some("tools/list") => tools_list::answer(service, from, id, &message.params),
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
-        Some("subscriptions/listen") => listen::answer(service, from.connection, id, &message.params),
+        Some("subscriptions/listen") => listen::answer(service, from, id, &message.params),
         other => {
             let feature = other.and_then(|method| {
                 tools_call::prompt(service, from, id, method, &message.params)

@@ -13,7 +13,6 @@ use tracing::debug;
 
 use super::features::admit;
 use crate::call::CallWork;
-use crate::connection::Connection;
 use crate::elicitation::Elicitation;
 use crate::handler_outcome::{Disposition, HandlerOutcome};
 use crate::reply::{self, Answers};
@@ -44,7 +43,7 @@ pub(super) fn answer(
     if !tasks::declared(params.meta.capabilities) {
         return Some(undeclared(id));
     }
-    Some(match prepared(service, desk, from.connection, id, method, params) {
+    Some(match prepared(service, desk, from, id, method, params) {
         Ok(running) => admit(service, from, id, false, CallWork::Feature { method, running }),
         Err(error) => HandlerOutcome::error(id, &error),
     })
@@ -56,9 +55,9 @@ pub(super) fn undeclared(id: &RequestId) -> HandlerOutcome {
 }
 
 /// The client that asks.
-pub(super) fn asking(connection: &Connection, params: &Params<'_>) -> TaskClient {
+pub(super) fn asking(service: &Service, from: MessageContext<'_>, params: &Params<'_>) -> TaskClient {
     TaskClient {
-        principal: connection.owner().principal.clone(),
+        principal: from.owner(service).principal,
         modes: Elicitation::declared(params.meta.capabilities, Revision::V2026_07_28),
     }
 }
@@ -67,13 +66,13 @@ pub(super) fn asking(connection: &Connection, params: &Params<'_>) -> TaskClient
 fn prepared(
     service: &Arc<Service>,
     desk: &Arc<dyn TaskDesk>,
-    connection: &Connection,
+    from: MessageContext<'_>,
     id: &RequestId,
     method: &str,
     params: &Params<'_>,
 ) -> Result<BoxFuture<'static, Vec<u8>>, RpcError> {
     let task = params.task_id.and_then(Raw::as_str).ok_or_else(|| invalid("taskId must be a string"))?;
-    let (task, asking) = (task.into_owned(), asking(connection, params));
+    let (task, asking) = (task.into_owned(), asking(service, from, params));
     let (service, id) = (service.clone(), id.clone());
     let answered = move |done: Result<Option<Task>, RpcError>| match done {
         Ok(Some(task)) => detailed(&service, &id, &task),

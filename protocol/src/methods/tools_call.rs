@@ -124,7 +124,7 @@ impl ToolCallRequest<'_> {
     fn context(&self) -> CallContext {
         let connection = self.from.connection;
         CallContext {
-            owner: connection.owner().clone(),
+            owner: self.from.owner(self.service),
             request_id: self.id.clone(),
             revision: match self.from.era {
                 Era::Modern => Revision::V2026_07_28,

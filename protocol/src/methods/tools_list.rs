@@ -14,6 +14,7 @@ use super::features;
 use crate::call::CallWork;
 use crate::client::{KnownClient, LongText};
 use crate::handler_outcome::HandlerOutcome;
+use crate::principal::Principal;
 use crate::reply;
 use crate::results::{write_cache_hints, write_server_meta};
 use crate::service::{MessageContext, Service};
@@ -37,18 +38,18 @@ pub(super) fn answer(
     let info = params.object().and_then(|params| params.meta.client_info);
     let long_text = from.client(info).map(KnownClient::long_text).unwrap_or_default();
     if service.lists_tools() {
-        return HandlerOutcome::answered(listed(service, era, long_text, id));
+        return HandlerOutcome::answered(listed(service, from.owner(service).principal, era, long_text, id));
     }
-    let (own, request) = (service.clone(), id.clone());
+    let (own, caller, request) = (service.clone(), from.owner(service).principal, id.clone());
     let running = Box::pin(async move {
         own.until_tools_are_listed().await;
-        listed(&own, era, long_text, &request)
+        listed(&own, caller, era, long_text, &request)
     });
     features::admit(service, from, id, false, CallWork::Feature { method: "tools/list", running })
 }
 
-fn listed(service: &Service, era: Era, long_text: LongText, id: &RequestId) -> Vec<u8> {
-    let listing = service.tools.listing(long_text);
+fn listed(service: &Service, caller: Principal, era: Era, long_text: LongText, id: &RequestId) -> Vec<u8> {
+    let listing = service.tools.listing(long_text, caller.authority());
     reply::result(id, |out| {
         out.reserve(listing.len() + 256);
         out.extend_from_slice(b"{\"tools\":");

@@ -435,6 +435,8 @@ pub struct Settings {
     pub log_level: LogLevel,
     /// Upstreams.
     pub aggregator: Aggregator,
+    /// The file of rules for callers, if there is one.
+    pub policy_file: Option<PathBuf>,
     /// Questions to people.
     pub questions: Questions,
     /// State that outlives the process.

@@ -9,7 +9,10 @@ mod dialect;
 mod registry;
 pub mod reply;
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
+use ptc_host::policy::Authority;
 
 pub use context::{CallContext, ClientReach, RequestOrigin};
 pub use context::{PageVisits, Retry};
@@ -87,6 +90,12 @@ pub struct LongTexts {
 pub trait Tool: Send + Sync {
     /// How it is listed.
     fn definition(&self) -> Definition;
+
+    /// How it is listed for the caller of this authority. A tool whose texts tell of upstreams shows what the caller sees.
+    fn definition_for(&self, authority: &Arc<Authority>) -> Definition {
+        let _ = authority;
+        self.definition()
+    }
 
     /// Checks a call. `arguments` is what the client sent and need not be an object; `None` if it sent none.
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation;

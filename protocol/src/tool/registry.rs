@@ -1,8 +1,10 @@
 //! The tools of one server, in listing order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use ptc_host::policy::{Authority, Grant};
+use ptc_host::sync::Mutex;
 use ptc_mcp::json::write_string;
 use tokio::sync::watch;
 
@@ -11,8 +13,11 @@ use crate::client::LongText;
 use crate::principal::Owner;
 
 /// The `tools` array of `tools/list`, as JSON, for each of [`LongText::ALL`].
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Listings([Arc<[u8]>; 3]);
+
+/// Grants whose listings are kept.
+const MOST_GRANTS: usize = 64;
 
 /// All tools of a server, with their rendered listing. It is rendered again when its facts about upstreams have
 /// changed.
@@ -21,6 +26,8 @@ pub struct Registry {
     /// Their names. There are so few that a linear search is fastest.
     names: Vec<&'static str>,
     listing: watch::Sender<Listings>,
+    /// The listings of callers with a policy, those that were used last first. Callers whom the same rules match share one.
+    by_grant: Mutex<VecDeque<(Arc<Grant>, Listings)>>,
     refusals: HashMap<&'static str, ToolReply>,
 }
 
@@ -30,7 +37,7 @@ impl Registry {
         let definitions = definitions(&tools);
         let names = definitions.iter().map(|definition| definition.name).collect();
         let listing = watch::Sender::new(rendered(&definitions));
-        Registry { tools, names, listing, refusals: HashMap::new() }
+        Registry { tools, names, listing, by_grant: Mutex::default(), refusals: HashMap::new() }
     }
 
     /// Renders the listing again. [Receivers](Self::changes) are notified if it has changed.
@@ -45,10 +52,12 @@ impl Registry {
 
     fn render(&self, tells: bool) {
         let now = rendered(&definitions(&self.tools));
+        // What one caller has been shown may change although the listing of everything, which is cut, does not.
+        let had_others = !std::mem::take(&mut *self.by_grant.lock()).is_empty();
         self.listing.send_if_modified(|listing| {
             let changed = *listing != now;
             *listing = now;
-            changed && tells
+            (changed || had_others) && tells
         });
     }
 
@@ -84,9 +93,29 @@ impl Registry {
         self.tools.iter().for_each(|tool| tool.owner_gone(owner));
     }
 
-    /// The `tools` array of `tools/list`, as JSON, for a client that passes on long texts there.
-    pub fn listing(&self, long_text: LongText) -> Arc<[u8]> {
-        self.listing.borrow().0[long_text as usize].clone()
+    /// The `tools` array of `tools/list`, as JSON, for a client that passes on long texts there, and for the caller of this
+    /// authority.
+    pub fn listing(&self, long_text: LongText, authority: Option<&Arc<Authority>>) -> Arc<[u8]> {
+        match authority {
+            None => self.listing.borrow().0[long_text as usize].clone(),
+            Some(authority) => self.listing_for(authority).0[long_text as usize].clone(),
+        }
+    }
+
+    fn listing_for(&self, authority: &Arc<Authority>) -> Listings {
+        let mut known = self.by_grant.lock();
+        let at = known.iter().position(|(grant, _)| Arc::ptr_eq(grant, &authority.grant));
+        let listings = match at.and_then(|at| known.remove(at)) {
+            Some((_, listings)) => listings,
+            None => {
+                let definitions: Vec<_> =
+                    self.tools.iter().map(|tool| tool.definition_for(authority)).collect();
+                rendered(&definitions)
+            }
+        };
+        known.truncate(MOST_GRANTS - 1);
+        known.push_front((authority.grant.clone(), listings.clone()));
+        listings
     }
 }
 

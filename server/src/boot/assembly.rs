@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::Aggregator;
+use ptc_host::aggregator::{Aggregator, View};
 use ptc_host::catalog::{CatalogMode, CatalogText, describe};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls};
+use ptc_host::policy::CurrentPolicy;
 use ptc_host::state::Secret;
 use ptc_host::visible::visible;
 use tracing::info;
@@ -28,7 +29,7 @@ use ptc_protocol::request_state::{RequestStates, StateRules};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, BootError, Http, Settings};
 use ptc_protocol::tool::{Registry, Tool};
-use ptc_protocol::{AskingSettings, Service, SessionNeed};
+use ptc_protocol::{AskingSettings, Introduces, Service, SessionNeed};
 use ptc_runs::webhook::Webhook;
 use ptc_runs::{Pages, ProgramSource, Runs, UpstreamPages};
 use ptc_tools::channels::{AskRules, Asks, Listener};
@@ -63,14 +64,15 @@ pub fn assemble(
     redactor: &Redactor,
 ) -> Result<Assembly, BootError> {
     let extensions = Extensions::default();
-    assemble_with(settings, engine, upstreams, None, redactor, ServerState::none(), &extensions)
+    let policy = upstreams.and_then(|upstreams| upstreams.policy());
+    assemble_with(settings, engine, (upstreams, policy), None, redactor, ServerState::none(), &extensions)
 }
 
-/// The same with a store of persistent state, with the audit log for upstreams, and with extensions.
+/// The same with a policy, with a store of persistent state, with the audit log for upstreams, and with extensions.
 pub(super) fn assemble_with(
     settings: &Settings,
     engine: &Engine,
-    upstreams: Option<&Arc<Aggregator>>,
+    (upstreams, policy): (Option<&Arc<Aggregator>>, Option<&Arc<CurrentPolicy>>),
     audit: Option<Arc<AuditLog>>,
     redactor: &Redactor,
     state: ServerState,
@@ -85,6 +87,9 @@ pub(super) fn assemble_with(
         let (limits, ordinary) = (settings.state.limits, settings.limits.program.timeout);
         Runs::new(kept, ordinary, &state, limits, engine.clone(), limiter.clone(), redactor.clone())
     });
+    if let (Some(runs), Some(policy)) = (&runs, policy) {
+        runs.follow_policy(policy.clone());
+    }
     let keeping = runs.clone();
     let pages = upstreams.map(|upstreams| Arc::new(UpstreamPages(upstreams.clone())) as Arc<dyn Pages>);
     if let (Some(runs), Some(pages)) = (&runs, &pages) {
@@ -131,8 +136,14 @@ pub(super) fn assemble_with(
     telemetry.sources.runs = runs.clone();
     telemetry.sources.state = Some(state);
     telemetry.metrics = metrics(settings, &tools, upstreams);
-    let mut service =
-        service(settings, limiter, registry(settings, tools), card.as_ref().map(|card| card.get().servers));
+    let mut service = service(
+        settings,
+        limiter,
+        registry(settings, tools),
+        card.as_ref().map(|card| card.get(None).servers),
+    );
+    service.policy = policy.cloned();
+    service.introduces = policy.and(upstreams).map(|upstreams| introduces(settings, upstreams));
     service.exposed = upstreams.and_then(|upstreams| exposed(settings, upstreams));
     if let Some(exposed) = &service.exposed {
         exposed.follow();
@@ -181,7 +192,7 @@ fn audience(settings: &Settings) -> String {
 
 /// Which questions to people are enabled, with these upstreams.
 fn people(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> People {
-    let upstreams = upstreams.into_iter().flat_map(|upstreams| upstreams.upstreams());
+    let upstreams = upstreams.into_iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
     People::of(settings, upstreams.map(|(config, _)| config))
 }
 
@@ -244,11 +255,16 @@ fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<Expos
     (resources || prompts).then(|| Arc::new(exposed()))
 }
 
+/// The upstreams that a view shows, for a sentence.
+fn server_names(view: &View<'_>) -> String {
+    let names = sentence_of(view.upstreams().map(|(config, _)| config.name.as_str()));
+    visible(&names).into_owned()
+}
+
 /// The facts about upstreams in descriptions.
-pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
+pub(super) fn upstream_card(settings: &Settings, upstreams: &View<'_>) -> UpstreamCard {
     let max_calls = settings.aggregator.limits.max_calls;
-    let names = sentence_of(upstreams.upstreams().map(|(config, _)| config.name.as_str()));
-    let servers = visible(&names).into_owned();
+    let servers = server_names(upstreams);
     let People { are_asked, .. } = People::of(settings, upstreams.upstreams().map(|(config, _)| config));
     let timeout = settings.limits.program.timeout;
     let room = catalog_room(settings.profile, &servers, max_calls, timeout, are_asked);
@@ -269,7 +285,17 @@ fn eval_options(
     redactor: &Redactor,
 ) -> EvalOptions {
     let limits = &settings.limits;
-    let card = |upstreams: &Arc<Aggregator>| SharedCard::new(upstream_card(settings, upstreams));
+    let card = |upstreams: &Arc<Aggregator>| {
+        let card = SharedCard::new(upstream_card(settings, &upstreams.unfiltered()));
+        if upstreams.policy().is_none() {
+            return card;
+        }
+        let (settings, upstreams) = (settings.clone(), Arc::downgrade(upstreams));
+        card.by_caller(move |authority| match upstreams.upgrade() {
+            Some(upstreams) => upstream_card(&settings, &upstreams.view(Some(authority))),
+            None => UpstreamCard::default(),
+        })
+    };
     EvalOptions {
         limits: limits.program,
         caps: ArgumentCaps {
@@ -344,7 +370,7 @@ fn metrics(
 ) -> Option<Arc<Metrics>> {
     settings.http.as_ref().filter(|http| http.metrics)?;
     let observed = tools.iter().filter(|tool| tool.is_observed()).map(|tool| tool.definition().name);
-    let servers = upstreams.into_iter().flat_map(|upstreams| upstreams.upstreams());
+    let servers = upstreams.into_iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
     Some(Arc::new(Metrics::new(observed, servers.map(|(config, _)| config.name.clone()))))
 }
 
@@ -366,6 +392,15 @@ fn limiter(settings: &Settings, engine: &Engine) -> Arc<ConcurrencyLimiter> {
         Some(memory) => ConcurrencyLimiter::within(calls, memory.clone()),
         None => ConcurrencyLimiter::new(calls),
     }
+}
+
+/// Makes the instructions of a caller, whom the policy may not show all upstreams.
+fn introduces(settings: &Settings, upstreams: &Arc<Aggregator>) -> Introduces {
+    let (upstreams, sessions) = (Arc::downgrade(upstreams), settings.sessions.enabled);
+    Box::new(move |authority| {
+        let servers = upstreams.upgrade().map(|upstreams| server_names(&upstreams.view(Some(authority))));
+        descriptions::instructions(servers.as_deref(), sessions)
+    })
 }
 
 fn service(

@@ -92,7 +92,8 @@ impl Conversation {
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let state = ServerState::none();
         let assembly =
-            assemble_with(&settings, &engine, None, None, &Redactor::new(), state, extensions).unwrap();
+            assemble_with(&settings, &engine, (None, None), None, &Redactor::new(), state, extensions)
+                .unwrap();
         let connection = Connection::new(Owner::of(Principal::process()), 16);
         Conversation { service: assembly.service, connection }
     }

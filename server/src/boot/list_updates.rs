@@ -49,7 +49,7 @@ fn tell(
     settings: &Settings,
     card: &SharedCard,
 ) -> Option<()> {
-    card.set(upstream_card(settings, &*upstreams.upgrade()?));
+    card.set(upstream_card(settings, &upstreams.upgrade()?.unfiltered()));
     service.upgrade()?.refresh_tools();
     Some(())
 }

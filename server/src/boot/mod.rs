@@ -3,6 +3,7 @@
 mod assembly;
 mod descriptors;
 mod list_updates;
+mod policy;
 mod process;
 mod question_settings;
 mod slow_starts;
@@ -116,10 +117,12 @@ async fn run(
     // A bind error is reported before any upstream starts, and early clients wait instead of being refused.
     let bound = http.map(BoundListener::open).transpose()?;
     let config = load_upstreams(settings)?;
+    let policy = policy::load_policy(settings, config.as_ref())?;
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
     let state = state::open(settings, engine, people).await?;
     let audit = settings.diagnostics.audit_log.as_deref().map(AuditLog::open).transpose()?.map(Arc::new);
-    let upstreams = open_upstreams(settings, config, redactor, engine.memory(), &state, audit.clone())?;
+    let upstreams =
+        open_upstreams(settings, config, policy.as_ref(), redactor, engine.memory(), &state, audit.clone())?;
     if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
         match http {
             None => roots.expect(),
@@ -130,8 +133,15 @@ async fn run(
         }
     }
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
-    let Assembly { service, telemetry, card, runs } =
-        assemble_with(settings, engine, upstreams.as_ref(), audit, redactor, state, extensions)?;
+    let Assembly { service, telemetry, card, runs } = assemble_with(
+        settings,
+        engine,
+        (upstreams.as_ref(), policy.as_ref()),
+        audit,
+        redactor,
+        state,
+        extensions,
+    )?;
     list_updates::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
         service.begin_starting();
@@ -199,7 +209,7 @@ async fn serve_http(
     health: Option<&HealthListener>,
 ) -> Result<(), BootError> {
     let upstreams = telemetry.sources.upstreams.as_ref();
-    let sites = upstreams.into_iter().flat_map(|upstreams| upstreams.sites()).cloned().collect();
+    let sites = upstreams.into_iter().flat_map(|upstreams| upstreams.unfiltered().sites()).cloned().collect();
     let listening = Listening {
         call_budget: longest_call(settings) + CALL_OVERHEAD,
         memory: engine

@@ -74,7 +74,7 @@ impl Starting {
             return Some(BootError::new(failure.to_string()));
         }
         if let Some(card) = card {
-            card.set(upstream_card(settings, &self.upstreams));
+            card.set(upstream_card(settings, &self.upstreams.unfiltered()));
         }
         service.end_starting();
         info!(event = "upstreams_started");

@@ -12,7 +12,9 @@ use tracing::warn;
 use super::upstreams;
 use ptc_protocol::settings::{BootError, PayloadPolicy, Settings};
 use ptc_tools::lisp_eval::EvalOptions;
-use ptc_tools::lisp_task::{LispTask, PlannerConfig, TaskOptions, capability_summary};
+use ptc_tools::lisp_task::{
+    CatalogOfCaller, LispTask, PlannerConfig, TaskCatalog, TaskOptions, capability_summary,
+};
 
 /// `lisp_task` over these upstreams.
 ///
@@ -34,17 +36,35 @@ pub(super) fn task(
     if let Err(why) = &model {
         warn!(event = "agentic_config_error", model = %model_name, "{why}");
     }
-    let catalog = aggregator.advertised();
-    let summary = capability_summary(planner, &catalog, mode)?;
+    let catalog_bytes = settings.aggregator.catalog_bytes;
+    // The operator's own summary is told to all.
+    let own = planner.capability_summary.is_some();
+    let everything = aggregator.unfiltered().advertised();
+    let summary = capability_summary(planner, &everything, mode)?;
+    let told = summary.clone();
+    let (upstreams, known_by) = (Arc::downgrade(aggregator), planner.clone());
+    let known_to: Arc<CatalogOfCaller> = Arc::new(move |authority| {
+        let Some(upstreams) = upstreams.upgrade() else { return TaskCatalog::default() };
+        let catalog = upstreams.view(Some(authority)).advertised();
+        let summary = match own {
+            true => told.clone(),
+            // A generated one cannot fail.
+            false => capability_summary(&known_by, &catalog, mode).unwrap_or_default(),
+        };
+        TaskCatalog { snapshot: snapshot(&catalog, mode, catalog_bytes), catalog, summary }
+    });
     Ok(LispTask::new(TaskOptions {
         engine: engine.clone(),
         model,
         model_name,
         upstreams: aggregator.clone(),
-        snapshot: snapshot(&catalog, mode, settings.aggregator.catalog_bytes),
         planner: PlannerConfig::load(planner, &summary)?,
-        summary,
-        catalog,
+        known: Arc::new(TaskCatalog {
+            snapshot: snapshot(&everything, mode, catalog_bytes),
+            catalog: everything,
+            summary,
+        }),
+        known_to: Some(known_to),
         limits: options.limits,
         caps: options.caps,
         task_timeout: planner.task_timeout,

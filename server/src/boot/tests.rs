@@ -110,7 +110,8 @@ async fn sessions_add_their_tools_behind_the_first() {
     let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
-    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).unwrap();
+    let listing: Vec<Value> =
+        serde_json::from_slice(&service.tools.listing(LongText::Nowhere, None)).unwrap();
     let names: Vec<_> = listing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let wanted = [
         "eval",
@@ -157,7 +158,8 @@ async fn every_provider_takes_the_names_and_schemas_of_our_tools() {
     let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
-    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).unwrap();
+    let listing: Vec<Value> =
+        serde_json::from_slice(&service.tools.listing(LongText::Nowhere, None)).unwrap();
     assert!(listing.len() > 7);
     let mut found = Vec::new();
     for tool in &listing {

@@ -7,6 +7,7 @@ use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::MemoryBudget;
 use ptc_host::http::Client;
+use ptc_host::policy::CurrentPolicy;
 use ptc_host::sign_in::PROCESS;
 use tracing::warn;
 
@@ -43,6 +44,7 @@ pub(super) fn load_upstreams(settings: &Settings) -> Result<Option<UpstreamsConf
 pub(super) fn open_upstreams(
     settings: &Settings,
     config: Option<UpstreamsConfig>,
+    policy: Option<&Arc<CurrentPolicy>>,
     redactor: &Redactor,
     memory: Option<&MemoryBudget>,
     state: &ServerState,
@@ -93,6 +95,7 @@ pub(super) fn open_upstreams(
         list_cache: settings.aggregator.list_cache.clone().map(ListCache::new),
         seen_shapes: settings.aggregator.seen_shapes,
         tasks: true,
+        policy: policy.cloned(),
         ..AggregatorOptions::new(settings.aggregator.snapshot_mode)
     };
     Aggregator::open(config, options).map(Some).map_err(|error| BootError::new(error.to_string()))

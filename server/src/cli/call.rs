@@ -88,7 +88,7 @@ async fn call(args: CallArgs) -> ExitCode {
 /// Starts the upstream, checks the call and makes it.
 async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits) -> Result<Payload, String> {
     let fault = |fault: CallFault| fault.to_string();
-    let catalog = aggregator.catalog();
+    let catalog = aggregator.unfiltered().catalog();
     let (server, tool, pairs) = target(&catalog, &args.target, &args.pairs)?;
     let wanted = |arguments: Vec<u8>| UpstreamCall {
         server: Ok(server.clone()),
@@ -99,7 +99,7 @@ async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits)
     // An unknown server is refused before anything is started.
     check_call(&catalog, &wanted(args.args.as_bytes().to_vec())).map_err(for_a_shell)?;
     aggregator.load(&server).await.map_err(fault)?;
-    let catalog = aggregator.catalog();
+    let catalog = aggregator.unfiltered().catalog();
     let schema = catalog.server(&server).and_then(|server| server.tool(&tool)).map(|tool| &tool.input_schema);
     let wanted = wanted(pairs::object(&args.args, &pairs, schema)?.to_string().into_bytes());
     let checked = check_call(&catalog, &wanted).map_err(for_a_shell)?;

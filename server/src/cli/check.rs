@@ -93,7 +93,8 @@ async fn check(args: CheckArgs) -> ExitCode {
         Ok(aggregator) => aggregator,
         Err(error) => return report::fault(&error),
     };
-    let names: Vec<String> = aggregator.upstreams().map(|(config, _)| config.name.clone()).collect();
+    let names: Vec<String> =
+        aggregator.unfiltered().upstreams().map(|(config, _)| config.name.clone()).collect();
     let findings = progressing(names.iter().map(|name| examine(&aggregator, name))).await;
     aggregator.keep_lists().await;
     aggregator.shutdown().await;
@@ -153,10 +154,11 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
     let began = time::now();
     let loaded = aggregator.load(name).await;
     let connect_ms = u64::try_from(time::since(began).as_millis()).unwrap_or(u64::MAX);
-    let entry = aggregator.upstreams().map(|(config, _)| config).find(|config| config.name == name);
+    let entry =
+        aggregator.unfiltered().upstreams().map(|(config, _)| config).find(|config| config.name == name);
     let (transport, required) =
         entry.map_or(("", true), |config| (config.transport.as_str(), config.required));
-    let catalog = aggregator.catalog();
+    let catalog = aggregator.unfiltered().catalog();
     let listed = catalog.server(name).filter(|server| server.loaded);
     let tools = listed.map_or(0, |server| server.tools().len());
     let approvals = entry.zip(listed).map_or_else(Vec::new, |(config, server)| {

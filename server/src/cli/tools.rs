@@ -55,9 +55,9 @@ async fn list(args: ToolsArgs) -> ExitCode {
     let query = args.query.join(" ");
     let query = Some(query.trim()).filter(|query| !query.is_empty());
     // If a server is named, the others need not be available.
-    let only = query.and_then(|query| server_of(&aggregator.catalog(), query));
+    let only = query.and_then(|query| server_of(&aggregator.unfiltered().catalog(), query));
     let faults = load_those(&aggregator, |name| only.as_deref().is_none_or(|only| only == name)).await;
-    let catalog = aggregator.catalog();
+    let catalog = aggregator.unfiltered().catalog();
     let named = query.map(|query| named(&catalog, query)).unwrap_or_default();
     let shows_arguments = !named.is_empty() && query.is_some_and(|query| catalog.server(query).is_none());
     let found = if named.is_empty() { find(&catalog, query) } else { named };
@@ -103,7 +103,7 @@ pub(super) async fn load_all(aggregator: &Aggregator) -> Vec<(String, String)> {
 }
 
 async fn load_those(aggregator: &Aggregator, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let wanted = aggregator.upstreams().filter(|(config, _)| wanted(&config.name));
+    let wanted = aggregator.unfiltered().upstreams().filter(|(config, _)| wanted(&config.name));
     let loads = wanted.map(|(config, _)| async {
         let fault = aggregator.load(&config.name).await.err()?;
         Some((config.name.clone(), aggregator.redactor().scrub_string(fault.to_string())))

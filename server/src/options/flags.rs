@@ -197,6 +197,12 @@ pub(crate) const AGGREGATOR: OptionGroup = OptionGroup {
             "File that names the upstream servers",
         ),
         flag(
+            "policy",
+            Path,
+            Unset,
+            "File of rules on which callers see and call what; without it everybody may do everything",
+        ),
+        flag(
             "aggregator-read-only",
             Switch,
             On(false),

@@ -49,12 +49,14 @@ pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootEr
     for unknown in super::variables::unknown(&env) {
         values.warn("unknown_variable", unknown);
     }
+    let policy_file = values.path("policy");
     let warnings = values.into_warnings();
     Ok(Settings {
         limits,
         profile,
         log_level: choices.log_level,
         aggregator,
+        policy_file,
         questions,
         state,
         sessions,

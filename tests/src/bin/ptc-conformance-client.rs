@@ -145,7 +145,7 @@ async fn play(url: &str) -> Result<(), String> {
 /// Lists the tools and calls `test-tool`.
 async fn call(aggregator: &Arc<Aggregator>) -> Result<(), CallFault> {
     aggregator.load("s").await?;
-    let (_, upstream) = aggregator.upstreams().next().expect("there is one");
+    let (_, upstream) = aggregator.unfiltered().upstreams().next().expect("there is one");
     let limits = AggregatorLimits::default();
     let deadline = Instant::now() + limits.call_timeout;
     let limits = CallLimits { deadline, ..limits.per_call() };
@@ -166,7 +166,7 @@ async fn call(aggregator: &Arc<Aggregator>) -> Result<(), CallFault> {
 
 /// Goes to the authorization server, which consents, and back.
 async fn sign_in(aggregator: &Arc<Aggregator>) -> Result<(), String> {
-    let site = aggregator.sites().next().ok_or("the upstream is not signed in to")?;
+    let site = aggregator.unfiltered().sites().next().ok_or("the upstream is not signed in to")?;
     let begun = site.begin(PROCESS, REDIRECT).await.map_err(|error| error.to_string())?;
     if std::env::var("PTC_OAUTH_BROWSER").as_deref() != Ok("http") {
         return Err("a person must sign in".to_owned());

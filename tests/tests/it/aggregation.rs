@@ -134,7 +134,7 @@ async fn a_tool_is_missing_only_where_its_upstream_says_so() {
     let call = |tool: &str| format!("(tool/call {{:server \"fake\" :tool \"{tool}\"}})");
     let outcome = world.eval(&format!("(:reason {})", call("die"))).await;
     assert_eq!(text(&outcome), ":upstream_unavailable");
-    let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
+    let (_, upstream) = world.aggregator.unfiltered().upstreams().next().expect("the fake");
     wait_until_async("the state is reached", async || upstream.health().phase != Phase::Started).await;
     let outcome = world.eval(&format!("(select-keys {} [:reason :message])", call("absent"))).await;
     assert!(text(&outcome).contains(":reason :upstream_unavailable"), "{}", text(&outcome));
@@ -160,7 +160,7 @@ async fn faults_say_whether_their_call_was_sent() {
     assert_eq!(text(&outcome), "[nil true]", "its answer was lost");
     let sent: Vec<_> = outcome.upstream_calls.iter().map(|call| call.sent).collect();
     assert_eq!(sent, [None, Some(true)]);
-    let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
+    let (_, upstream) = world.aggregator.unfiltered().upstreams().next().expect("the fake");
     wait_until_async("the state is reached", async || upstream.health().phase != Phase::Started).await;
     let three = [call("echo"), call("echo"), call("echo")].join(" ");
     let outcome = world.eval(&format!("(map (juxt :reason :sent) [{three}])")).await;
@@ -180,7 +180,7 @@ async fn a_timeout_names_its_limit_the_value_and_the_flag() {
     let limits =
         AggregatorLimits { call_timeout: Duration::from_millis(1200), ..AggregatorLimits::default() };
     let world = World::new(limits).await;
-    let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
+    let (_, upstream) = world.aggregator.unfiltered().upstreams().next().expect("the fake");
     // It answers when so many calls have come.
     let call = "(:message (tool/call {:server \"fake\" :tool \"gather\" :args {:n 2 :i 0}}))";
     let step = async {
@@ -262,7 +262,7 @@ async fn what_is_missing_is_told_beside_the_answer() {
 #[tokio::test]
 async fn dropping_an_eval_cancels_its_calls() {
     let world = World::new(AggregatorLimits::default()).await;
-    let (_, handle) = world.aggregator.upstreams().next().expect("one upstream");
+    let (_, handle) = world.aggregator.unfiltered().upstreams().next().expect("one upstream");
     let eval =
         tokio::spawn(world.engine.eval(world.request("(tool/call {:server \"fake\" :tool \"hang\"})")));
     wait_until_async("the state is reached", async || handle.health().in_flight == 1).await;

@@ -266,7 +266,7 @@ async fn more_than_anybody_is_asked_about_is_the_programs_fault() {
 #[tokio::test]
 async fn a_call_whose_program_is_given_up_has_its_audit_line() {
     let world = World::new(json!({})).await;
-    let upstream = world.aggregator.upstreams().next().expect("one").1.clone();
+    let upstream = world.aggregator.unfiltered().upstreams().next().expect("one").1.clone();
     let request = world.request(&call("hang"), None);
     tokio::select! {
         outcome = world.engine.eval(request) => panic!("it hangs: {outcome:?}"),
@@ -299,7 +299,7 @@ async fn what_is_asked_for_besides_tools_has_its_audit_line() {
         assert_eq!(std::mem::take(&mut *world.audited.0.lock().unwrap()), lines, "{program}");
     }
     // A client of the server asks by itself.
-    let features = world.aggregator.features("fake").expect("it is there");
+    let features = world.aggregator.unfiltered().features("fake").expect("it is there");
     let limits = AggregatorLimits::default().per_call();
     features.read("text:b", limits, None).await.expect("a text");
     features.get_prompt("greet", b"{}", limits, None).await.expect("a prompt");

@@ -93,7 +93,7 @@ async fn a_restart_with_another_list_counts_for_calls() {
     assert!(world.eval(r#"(tool/call {:server "fake" :tool "fresh"})"#).await.contains("no tool 'fresh'"));
     let died = world.eval(r#"(:reason (tool/call {:server "fake" :tool "die"}))"#).await;
     assert_eq!(died, ":upstream_unavailable");
-    let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
+    let (_, upstream) = world.aggregator.unfiltered().upstreams().next().expect("the fake");
     wait_until_async("it has died", async || upstream.health().phase != Phase::Started).await;
     clock.advance(BACKOFF);
     world.is_grown("restarted").await;

@@ -107,7 +107,7 @@ async fn a_server_without_tools_has_its_resources_and_prompts() {
     }
     let refused = world.text(r#"(tool/call {:server "fake" :tool "echo"})"#).await;
     assert!(refused.starts_with('!') && refused.contains("echo"), "{refused}");
-    let catalog = world.aggregator.catalog();
+    let catalog = world.aggregator.unfiltered().catalog();
     let server = catalog.server("fake").expect("it is there");
     assert_eq!(server.remarks(), ["upstream fake has no tools, but resources and prompts"]);
 }

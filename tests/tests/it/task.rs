@@ -66,7 +66,7 @@ async fn a_task_in_plain_language_is_planned_run_and_accounted_for() {
     let flags = ["--agentic", "--agentic-model", &model, "--debug-tool"];
     let (service, _engine) = service(&settings(&flags), Some(&upstream), &redactor);
     let listing: Vec<Value> =
-        serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).expect("JSON");
+        serde_json::from_slice(&service.tools.listing(LongText::Nowhere, None)).expect("JSON");
     assert_eq!(listing[1]["name"], "lisp_task");
     let described = listing[1]["description"].as_str().expect("text");
     assert!(described.contains(", bulk->:unknown_content, "), "{described}");

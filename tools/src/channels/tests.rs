@@ -148,9 +148,7 @@ impl Server {
     fn handle(&self, connection: &Arc<Connection>, era: Era, message: &Value) -> HandlerOutcome {
         let text = message.to_string();
         match read(text.as_bytes()).unwrap() {
-            Incoming::Single(message) => {
-                self.service.handle(MessageContext { connection, era, origin: None }, &message)
-            }
+            Incoming::Single(message) => self.service.handle(MessageContext::new(connection, era), &message),
             other => panic!("{other:?}"),
         }
     }

@@ -66,6 +66,7 @@ impl ExtensionTool {
             upstreams,
             permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
+            authority: context.owner.principal.authority().cloned(),
             ..EvalRequest::with_id(text, context.eval_id)
         };
         (request, wait)

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use ptc_host::policy::Authority;
 use ptc_mcp::json::{Object, object_text};
 
 use super::EvalOptions;
-use crate::descriptions::{self, SharedCard};
+use crate::descriptions;
 use crate::schemas::{self, error_branch, success_branch, union};
 use ptc_protocol::LongText;
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::{Annotations, Definition, LongTexts};
 use ptc_runs::Runs;
 
-/// The definition under these options.
-pub(super) fn definition(options: &EvalOptions) -> Definition {
+/// The definition under these options, for the caller of this authority.
+pub(super) fn definition(options: &EvalOptions, authority: Option<&Arc<Authority>>) -> Definition {
     let has_upstreams = options.card.is_some();
-    let card = options.card.as_ref().map(SharedCard::get);
+    let card = options.card.as_ref().map(|card| card.get(authority));
     let described = |long_text| {
         let (profile, timeout) = (options.shaper.profile, options.limits.timeout);
         descriptions::lisp_eval(profile, card.as_ref(), timeout, options.tells_of_ask, long_text)

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, Render};
+use ptc_host::policy::Authority;
 use ptc_mcp::json::Raw;
 
 use super::long;
@@ -91,6 +92,7 @@ impl LispEval {
             audience: context.audience.clone(),
             permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
+            authority: context.owner.principal.authority().cloned(),
             ..EvalRequest::with_id(arguments.program, context.eval_id)
         }
     }
@@ -131,7 +133,11 @@ fn shaping(
 
 impl Tool for LispEval {
     fn definition(&self) -> Definition {
-        definition::definition(&self.options)
+        definition::definition(&self.options, None)
+    }
+
+    fn definition_for(&self, authority: &Arc<Authority>) -> Definition {
+        definition::definition(&self.options, Some(authority))
     }
 
     fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Preparation {

@@ -9,11 +9,12 @@ use ptc_protocol::tool::Definition;
 const CARD: &str = "Give a bounded task in plain language; the server plans and runs the upstream calls and returns the \
     answer. Describe the result you want; do not write programs or call upstream tools yourself.";
 
-pub(super) fn definition(options: &TaskOptions) -> Definition {
+/// The listing with this summary of the upstreams.
+pub(super) fn definition(options: &TaskOptions, summary: &str) -> Definition {
     Definition {
         name: NAME,
         title: "PTC-Lisp task",
-        description: format!("{CARD}\n\nWhat the upstreams can do:\n{}", options.summary),
+        description: format!("{CARD}\n\nWhat the upstreams can do:\n{summary}"),
         input_schema: json!({"type": "object", "required": ["task"], "properties": {
             "task": {"type": "string", "description": "The task in plain language; must contain more than whitespace."},
             "context": {"type": "object", "additionalProperties": true,

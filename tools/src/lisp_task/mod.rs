@@ -19,10 +19,11 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use options::{NAME, TaskOptions};
+pub use options::{CatalogOfCaller, NAME, TaskCatalog, TaskOptions};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use ptc_host::policy::Authority;
 
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::ErrorReason;
@@ -47,7 +48,11 @@ impl LispTask {
 
 impl Tool for LispTask {
     fn definition(&self) -> Definition {
-        definition::definition(&self.options)
+        definition::definition(&self.options, &self.options.known.summary)
+    }
+
+    fn definition_for(&self, authority: &Arc<Authority>) -> Definition {
+        definition::definition(&self.options, &self.options.catalog(Some(authority)).summary)
     }
 
     fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Preparation {
@@ -63,7 +68,7 @@ impl Tool for LispTask {
             }
         };
         let (eval_id, request_id) = (context.eval_id, context.request_id.to_string());
-        let principal = context.owner.principal.shared_name();
+        let principal = context.owner.principal.clone();
         Preparation::Gated(
             async move {
                 let reply = run::run(&options, task, principal, eval_id, request_id).await;

@@ -6,12 +6,37 @@ use ptc_agent::llm::Llm;
 use ptc_host::catalog::Catalog;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls, Limits};
+use ptc_host::policy::Authority;
 use ptc_protocol::settings::Profile;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The name of the tool.
 pub const NAME: &str = "lisp_task";
+
+/// What a planner and a caller are told of the upstreams.
+#[derive(Clone, Debug, Default)]
+pub struct TaskCatalog {
+    /// The tools of the upstreams, with their hints about effects.
+    pub catalog: Catalog,
+    /// The catalog in the planner's form.
+    pub snapshot: String,
+    /// The summary of the upstreams for callers.
+    pub summary: String,
+}
+
+/// Makes the catalog of one caller.
+pub type CatalogOfCaller = dyn Fn(&Arc<Authority>) -> TaskCatalog + Send + Sync;
+
+impl TaskOptions {
+    /// What the caller of this authority and its planner are told of the upstreams.
+    pub(super) fn catalog(&self, authority: Option<&Arc<Authority>>) -> Arc<TaskCatalog> {
+        match (authority, &self.known_to) {
+            (Some(authority), Some(known_to)) => Arc::new(known_to(authority)),
+            _ => self.known.clone(),
+        }
+    }
+}
 
 /// The dependencies and settings of `lisp_task`.
 #[derive(Clone)]
@@ -24,12 +49,10 @@ pub struct TaskOptions {
     pub model_name: String,
     /// Answers `tool/call` and discovery.
     pub upstreams: Arc<dyn HostCalls>,
-    /// The tools of the upstreams, with their hints about effects.
-    pub catalog: Catalog,
-    /// The catalog in the planner's form.
-    pub snapshot: String,
-    /// The summary of the upstreams for callers.
-    pub summary: String,
+    /// What is told of all upstreams.
+    pub known: Arc<TaskCatalog>,
+    /// Makes what the planner of one caller is told, whom the policy may not show all upstreams.
+    pub known_to: Option<Arc<CatalogOfCaller>>,
     /// Turns and the operator's texts.
     pub planner: PlannerConfig,
     /// Limits of one program.

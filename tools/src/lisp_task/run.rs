@@ -13,15 +13,16 @@ use ptc_host::time::{self, Instant};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::Reason;
 
-use super::TaskOptions;
 use super::arguments::Task;
 use super::journal::TaskJournal;
 use super::ledger::Ledger;
 use super::planner::{Planner, PlannerError};
 use super::render::{RenderedAnswer, render};
+use super::{TaskCatalog, TaskOptions};
 use super::{prompt, reply};
 use crate::shaping::{call_result, feedback};
 use ptc_observers::trace::trace_id;
+use ptc_protocol::principal::Principal;
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::Payload;
 use ptc_protocol::report::ptc_metrics::PtcMetrics;
@@ -37,12 +38,12 @@ const EFFICIENCY: &str = "payload_reduction_ratio covers the answer versus the f
 pub(super) async fn run(
     options: &TaskOptions,
     task: Task,
-    principal: Arc<str>,
+    principal: Principal,
     eval_id: EvalId,
     request_id: String,
 ) -> ToolReply {
     let trace_id = trace_id(eval_id);
-    let redactor = options.redactor.for_principal(Some(principal.as_ref()));
+    let redactor = options.redactor.for_principal(Some(principal.name()));
     let journal = Arc::new(TaskJournal::new(
         request_id,
         trace_id.clone(),
@@ -62,14 +63,16 @@ pub(super) async fn run(
         redactor.clone(),
         journal.clone(),
     ));
-    let ledger = Ledger::new(Arc::new(options.catalog.clone()));
-    let agent = match agent(options, &task) {
+    let known = options.catalog(principal.authority());
+    let ledger = Ledger::new(Arc::new(known.catalog.clone()));
+    let agent = match agent(options, &known, &task) {
         Ok(agent) => agent,
         Err(error) => return reply::refused("agentic_config_error", &error.to_string()),
     };
     journal.task_starts(&options.model_name);
     let run_options = RunOptions {
-        principal: Some(principal),
+        principal: Some(principal.shared_name()),
+        authority: principal.authority().cloned(),
         ..run_options(options, &task, &planner, &ledger, &journal, trace_id.clone())
     };
     let ran = agent.run(run_options).await;
@@ -94,12 +97,12 @@ pub(super) async fn run(
     done.answer(failed)
 }
 
-fn agent(options: &TaskOptions, task: &Task) -> Result<Agent, ConfigError> {
+fn agent(options: &TaskOptions, known: &TaskCatalog, task: &Task) -> Result<Agent, ConfigError> {
     let turns = options.planner.max_turns.saturating_add(options.planner.retry_turns);
     Agent::builder(prompt::user(task))
         .literal_prompt()
         .name("lisp_task")
-        .system_prompt(SystemPrompt::Replace(prompt::system(options)))
+        .system_prompt(SystemPrompt::Replace(prompt::system(options, known)))
         .completion_mode(CompletionMode::Explicit)
         .max_turns(options.planner.max_turns)
         .retry_turns(options.planner.retry_turns)

@@ -95,6 +95,10 @@ fn catalog() -> Catalog {
     Catalog::new([entry])
 }
 
+fn known(summary: &str) -> Arc<TaskCatalog> {
+    Arc::new(TaskCatalog { catalog: catalog(), snapshot: "SNAPSHOT".into(), summary: summary.into() })
+}
+
 fn options(model: Result<Arc<dyn Llm>, String>) -> TaskOptions {
     let redactor = Redactor::new();
     redactor.register([&Secret::new("hunter2-hunter2")]).unwrap();
@@ -103,9 +107,8 @@ fn options(model: Result<Arc<dyn Llm>, String>) -> TaskOptions {
         model,
         model_name: "openrouter:mock".into(),
         upstreams: Arc::new(Fs(Mutex::default())),
-        catalog: catalog(),
-        snapshot: "SNAPSHOT".into(),
-        summary: "- fs: read->:map".into(),
+        known: known("- fs: read->:map"),
+        known_to: None,
         planner: PlannerConfig { max_turns: 1, retry_turns: 0, prefix: None, suffix: None },
         limits: Limits::aggregator(),
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 1000 },
@@ -258,7 +261,7 @@ async fn the_prompt_has_its_sections_in_order() {
             suffix: Some("SUFFIX".into()),
         };
         options.allow_writes = true;
-        options.summary = "- fs: odd->:unknown_content".into();
+        options.known = known("- fs: odd->:unknown_content");
     };
     let (_, requests) = task(change, vec![program("(return 1)")]).await;
     let system = &requests[0].system;

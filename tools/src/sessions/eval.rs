@@ -15,7 +15,7 @@ use super::record::Description;
 use super::refusal::{CONFLICT, FULL, Refusal};
 use super::reservation::Reservation;
 use super::{Directory, schemas};
-use crate::descriptions::{self, SharedCard};
+use crate::descriptions;
 use crate::lisp_eval::{
     Arguments as EvalArguments, EvalOptions, RequestSummary, Wording, annotations, has_wait, program_of,
     refuse, without_fence,
@@ -23,6 +23,7 @@ use crate::lisp_eval::{
 use crate::long::{self, WhenWaiting};
 use crate::schemas::WAIT_MS;
 use crate::shaping::{Shaper, guard, shape, waiting};
+use ptc_host::policy::Authority;
 use ptc_protocol::concurrency_limiter::CapacityError;
 use ptc_protocol::report::CallUsage;
 use ptc_protocol::report::Ending;
@@ -112,13 +113,14 @@ impl Eval {
             audience: context.audience.clone(),
             permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
+            authority: context.owner.principal.authority().cloned(),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })
     }
 }
 
-impl Tool for Eval {
-    fn definition(&self) -> Definition {
+impl Eval {
+    fn defined(&self, authority: Option<&Arc<Authority>>) -> Definition {
         let options = &self.options;
         let Annotations { read_only, destructive, open_world, .. } =
             annotations(options.card.is_some(), options.read_only);
@@ -126,7 +128,7 @@ impl Tool for Eval {
             name: "lisp_session_eval",
             title: "PTC-Lisp session: eval",
             description: descriptions::lisp_session_eval(
-                options.card.as_ref().map(SharedCard::get).as_ref(),
+                options.card.as_ref().map(|card| card.get(authority)).as_ref(),
                 options.limits.timeout,
                 options.tells_of_ask,
             ),
@@ -137,6 +139,16 @@ impl Tool for Eval {
             meta: None,
             long: None,
         }
+    }
+}
+
+impl Tool for Eval {
+    fn definition(&self) -> Definition {
+        self.defined(None)
+    }
+
+    fn definition_for(&self, authority: &Arc<Authority>) -> Definition {
+        self.defined(Some(authority))
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation {

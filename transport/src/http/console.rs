@@ -60,9 +60,10 @@ pub(super) async fn answer(
     if !is_read(method) {
         return Some(answer::method_not_allowed("GET, HEAD"));
     }
+    let viewer = endpoint.service.present(&caller.principal);
     let json = match path {
-        SIGN_INS => endpoint.telemetry.console_sign_ins(&caller.principal).await,
-        CATALOG => endpoint.telemetry.console_catalog(),
+        SIGN_INS => endpoint.telemetry.console_sign_ins(&viewer).await,
+        CATALOG => endpoint.telemetry.console_catalog(&viewer),
         _ => {
             let limiter = &endpoint.service.limiter;
             let facts = Facts {
@@ -74,7 +75,7 @@ pub(super) async fn answer(
                 http_sessions: endpoint.sessions.len(),
                 uptime: time::since(endpoint.started),
             };
-            endpoint.telemetry.console_state(&facts, &caller.principal)?
+            endpoint.telemetry.console_state(&facts, &viewer)?
         }
     };
     Some(data(json))

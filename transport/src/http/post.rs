@@ -255,7 +255,8 @@ impl Post<'_> {
     ) -> HandlerOutcome {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
-        service.handle(MessageContext { connection, era, origin }, message)
+        let caller = Some(&self.caller.principal);
+        service.handle(MessageContext { connection, era, origin, caller }, message)
     }
 
     fn invalid(&self, message: Option<&StrictMessage<'_>>) -> MessageOutcome {

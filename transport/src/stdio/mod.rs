@@ -66,7 +66,7 @@ pub async fn run_stdio<R, W>(
 {
     let max_in_flight = service.limiter.limits().all;
     let mut pipe = Pipe {
-        connection: Connection::over_pipe(Owner::of(Principal::process()), max_in_flight),
+        connection: Connection::over_pipe(Owner::of(service.present(&Principal::process())), max_in_flight),
         service,
         seen_modern: false,
         calls: FuturesUnordered::new(),

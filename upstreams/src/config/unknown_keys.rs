@@ -52,7 +52,7 @@ const ELSEWHERE: [(&str, &str); 21] = [
     ("ssl_verify", CHECKED),
     ("tls_verify", CHECKED),
     ("rejectUnauthorized", CHECKED),
-    ("policy", "there are no policies; write allow_tools, deny_tools and approve_tools"),
+    ("policy", "rules for callers are in the file of --policy, or in principals beside upstreams"),
 ];
 
 /// Judges the keys of a `transport` entry that were not read.

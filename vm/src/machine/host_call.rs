@@ -117,7 +117,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub(crate) const ALL: [Feature; 7] = [
+    pub const ALL: [Feature; 7] = [
         Feature::ResourceList,
         Feature::ResourceTemplates,
         Feature::ResourceRead,

@@ -10,6 +10,7 @@ use ptc_base::visible::{has_hidden, visible};
 use ptc_engine::questions::ArgumentsDigest;
 use ptc_engine::{EvalId, RunContext, whole_millis};
 use ptc_mcp::json::{Object, Raw, Value, json, object_text};
+use ptc_policy::Grant;
 use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::NameFilter;
 use ptc_upstreams::mcp::features::{ItemPages, read_completion};
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use super::super::audit::{AuditedCall, CallAudit};
 use super::super::runtime::Aggregator;
+use super::super::view::View;
 
 /// A kind of thing that servers list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +86,8 @@ pub struct Features<'a> {
     handle: &'a dyn Upstream,
     resources: &'a NameFilter,
     prompts: &'a NameFilter,
+    /// The rules that hold for the caller; `None` without a policy.
+    grant: Option<Arc<Grant>>,
     redactor: Redactor,
     caller: Caller<'a>,
     /// Most bytes of one request.
@@ -130,18 +134,25 @@ impl Aggregator {
         let budget = self.memory.as_ref().map(|memory| memory.of(Some(principal)));
         Box::new(ReplyCharge::new(ReplyMemory::new(u64::MAX, budget)))
     }
-
-    /// The features of the upstream of this name besides tools; `None` if none of that name is configured.
-    pub fn features(&self, upstream: &str) -> Option<Features<'_>> {
-        let member = self.members.get(upstream)?;
-        Some(Features::of(member, self).audited(self, None))
-    }
 }
 
-impl<'a> Features<'a> {
+impl<'a> View<'a> {
+    /// The features of the upstream of this name besides tools; `None` if the caller sees none of that name.
+    pub fn features(&self, upstream: &str) -> Option<Features<'a>> {
+        let member = self.member(upstream)?;
+        Some(self.features_of(member).audited(self.aggregator(), None))
+    }
+
+    /// Whether the policy lets the caller know of one: a resource by its URI, a template by its text, a prompt by its name.
+    pub fn grants(&self, upstream: &str, kind: FeatureKind, name: &str) -> bool {
+        self.grant().is_none_or(|grant| grants(grant, upstream, kind, name))
+    }
+
     /// Those of an upstream, without an audit: the caller records the requests itself.
-    pub(super) fn of(member: &'a ConfiguredUpstream, aggregator: &'a Aggregator) -> Self {
-        Self {
+    pub(super) fn features_of(&self, member: &'a ConfiguredUpstream) -> Features<'a> {
+        let aggregator = self.aggregator();
+        Features {
+            grant: self.grant().cloned(),
             name: &member.config.name,
             handle: &*member.handle,
             resources: &member.config.resources,
@@ -152,7 +163,9 @@ impl<'a> Features<'a> {
             audit: None,
         }
     }
+}
 
+impl<'a> Features<'a> {
     /// The same, whose requests are recorded, as those of the program of `run` if there is one.
     pub(super) fn audited(self, aggregator: &'a Aggregator, run: Option<&'a RunContext>) -> Self {
         let audit = aggregator.audit.as_deref().map(|to| Audit {
@@ -187,6 +200,11 @@ impl<'a> Features<'a> {
             FeatureKind::Resource | FeatureKind::Template => self.resources,
             FeatureKind::Prompt => self.prompts,
         }
+    }
+
+    /// Whether the policy lets the caller know of one.
+    fn grants(&self, kind: FeatureKind, name: &str) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grants(grant, self.name, kind, name))
     }
 
     /// Starts the upstream unless it runs.
@@ -245,8 +263,9 @@ impl<'a> Features<'a> {
     /// Those that the filters admit, scrubbed.
     fn admitted(&self, kind: FeatureKind, mut items: Vec<Value>) -> Vec<Value> {
         items.retain(|item| {
-            item[kind.key()].as_str().is_some_and(|name| !name.is_empty() && self.filter(kind).admits(name))
-                && has_plain_names(item)
+            item[kind.key()].as_str().is_some_and(|name| {
+                !name.is_empty() && self.filter(kind).admits(name) && self.grants(kind, name)
+            }) && has_plain_names(item)
         });
         for item in &mut items {
             self.redactor.scrub_json(item);
@@ -384,7 +403,7 @@ impl<'a> Features<'a> {
 
     /// Whether clients may know of a resource at this URI.
     pub fn admits_resource(&self, uri: &str) -> bool {
-        self.resources.admits(uri)
+        self.resources.admits(uri) && self.grants(FeatureKind::Resource, uri)
     }
 
     /// Starts the upstream for a request, which is recorded if that fails.
@@ -427,6 +446,10 @@ impl<'a> Features<'a> {
         };
         if !kind.is_offered(self.offers()) {
             return Err(CallFault::upstream_error(format!("upstream '{}' has no {key}", self.name)));
+        }
+        if !self.grants(kind, subject) {
+            let text = format!("no {what} {:?} in upstream '{}'", shown(subject), self.name);
+            return Err(CallFault::upstream_error(text).before_sending());
         }
         if !self.filter(kind).admits(subject) {
             let text = format!(
@@ -474,6 +497,13 @@ impl<'a> Features<'a> {
             record.ended(answer.as_ref().err().map(|fault| fault.reason));
         }
         answer
+    }
+}
+
+fn grants(grant: &Grant, upstream: &str, kind: FeatureKind, name: &str) -> bool {
+    match kind {
+        FeatureKind::Resource | FeatureKind::Template => grant.resource(upstream, name),
+        FeatureKind::Prompt => grant.prompt(upstream, name),
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::program_fault::raise;
 use super::super::runtime::Aggregator;
 use super::super::sign_in::{RepeatableRequest, SignIns};
 use super::super::usage::{cap_exhausted, give_back_uncounted, take_call, take_discovery};
-use super::ask::{FeatureKind, Features, prompt_params, read_params};
+use super::ask::{FeatureKind, prompt_params, read_params};
 use crate::catalog::unknown_server;
 use ptc_base::memory::ReplyCharge;
 use ptc_base::pace::apart;
@@ -36,8 +36,9 @@ pub(in super::super) async fn answer(
     request: FeatureRequest,
     desk: Desk,
 ) -> Reply {
-    if !aggregator.members.contains_key(&request.server) {
-        return raise(&unknown_server(&aggregator.catalog(), &request.server));
+    let view = aggregator.view_of(&run);
+    if view.member(&request.server).is_none() {
+        return raise(&unknown_server(&view.catalog(), &request.server));
     }
     match request.feature {
         Feature::ResourceRead | Feature::PromptGet => content(&aggregator, &run, request, &desk).await,
@@ -57,7 +58,8 @@ async fn content(
     request: FeatureRequest,
     desk: &Desk,
 ) -> Reply {
-    let Some(member) = aggregator.members.get(&request.server) else { return Reply::Value(Payload::None) };
+    let view = aggregator.view_of(run);
+    let Some(member) = view.member(&request.server) else { return Reply::Value(Payload::None) };
     let is_prompt = request.feature == Feature::PromptGet;
     let (kind, method, params) = match is_prompt {
         true => {
@@ -77,7 +79,7 @@ async fn content(
         let (fault, tried) = match start(aggregator, run, &request.server).await {
             Err(UpstreamStartError { fault, tried }) => (fault, tried),
             Ok(()) => {
-                let features = Features::of(member, aggregator).on_behalf_of(caller_of(run));
+                let features = view.features_of(member).on_behalf_of(caller_of(run));
                 attempt.is_sent(time::now());
                 let charge = ReplyCharge::new(run.memory.clone());
                 let limits = limits(aggregator, run);
@@ -144,7 +146,8 @@ async fn signed_in(
     request: &FeatureRequest,
     desk: &Desk,
 ) -> Result<AnnotatedList, &'static str> {
-    let Some(member) = aggregator.members.get(&request.server) else { return Err(UNAVAILABLE) };
+    let view = aggregator.view_of(run);
+    let Some(member) = view.member(&request.server) else { return Err(UNAVAILABLE) };
     let mut sign_ins = SignIns::new(aggregator, run, desk, member, RepeatableRequest::Feature(request));
     loop {
         let (fault, word) = match found(aggregator, run, member, request).await {
@@ -191,8 +194,8 @@ async fn found(
     member: &ConfiguredUpstream,
     request: &FeatureRequest,
 ) -> Result<AnnotatedList, LookupError> {
-    let features =
-        Features::of(member, aggregator).on_behalf_of(caller_of(run)).audited(aggregator, Some(run));
+    let view = aggregator.view_of(run);
+    let features = view.features_of(member).on_behalf_of(caller_of(run)).audited(aggregator, Some(run));
     if let Err(UpstreamStartError { fault, .. }) = start(aggregator, run, &request.server).await {
         features.record_unsent(method(request.feature), "{}", fault.reason).await;
         return Err(LookupError::Faulty { fault, word: UNAVAILABLE });

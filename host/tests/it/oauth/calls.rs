@@ -19,13 +19,13 @@ async fn a_missing_sign_in_ends_no_start_and_a_later_one_is_noticed() {
     let process = world.process().await;
     assert_eq!(fault(&process, "whoami").await, ("auth_required", NEVER.to_owned()));
     assert_eq!(world.server.all_hits().len(), 0, "nothing is sent without a token");
-    let server = process.catalog().server("linear").unwrap().clone();
+    let server = process.unfiltered().catalog().server("linear").unwrap().clone();
     assert!(server.sign_in_needed && !server.loaded);
     world.log_in().await.unwrap();
     world.advance(1);
     process.load("linear").await.unwrap();
     call(&process, "whoami").await.unwrap();
-    let server = process.catalog().server("linear").unwrap().clone();
+    let server = process.unfiltered().catalog().server("linear").unwrap().clone();
     assert!(!server.sign_in_needed && server.loaded && server.tools().len() == 2);
     process.shutdown().await;
     let hits = world.server.hits("/mcp");

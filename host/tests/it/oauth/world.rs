@@ -209,7 +209,7 @@ pub(crate) fn ahead(seconds: u64) -> Clock {
 }
 
 pub(crate) fn linear(process: &Arc<Aggregator>) -> Arc<dyn Upstream> {
-    process.upstreams().next().unwrap().1.clone()
+    process.unfiltered().upstreams().next().unwrap().1.clone()
 }
 
 pub(crate) async fn call(process: &Arc<Aggregator>, tool: &str) -> Result<CallReply, CallFault> {

@@ -94,7 +94,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
             "/usage" => outln!("{} tokens in, {} out", used.input, used.output),
             "/tools" => match &host.upstreams {
                 Some(upstreams) => {
-                    let table = tools::table(&tools::find(&upstreams.catalog(), None));
+                    let table = tools::table(&tools::find(&upstreams.unfiltered().catalog(), None));
                     outln!("{}", visible(table.trim_end()));
                 }
                 None => outln!("{}", upstreams::UNCONFIGURED),

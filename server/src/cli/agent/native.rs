@@ -54,7 +54,7 @@ pub(super) fn tools(
     screen: &Arc<Screen>,
     asker: Option<&Arc<dyn Asker>>,
 ) -> Result<Vec<(String, ToolSpec)>, String> {
-    let catalog = aggregator.catalog();
+    let catalog = aggregator.unfiltered().catalog();
     let mut chosen: BTreeMap<String, (&ServerEntry, &ToolEntry)> = BTreeMap::new();
     for pattern in choice.native {
         let mut found = false;
@@ -195,7 +195,7 @@ impl Handler {
             arguments: Ok(ToolArguments { json: arguments.into_bytes(), hyphenated: Vec::new() }),
             by_pages: false,
         };
-        let catalog = self.aggregator.catalog();
+        let catalog = self.aggregator.unfiltered().catalog();
         let checked = check_call(&catalog, &wanted)?;
         let NativeCallLimits { timeout, max_bytes, binary_bytes } = self.limits;
         let deadline = time::now() + timeout.saturating_mul(2);

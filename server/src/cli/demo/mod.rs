@@ -102,9 +102,9 @@ async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
 fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     let engine = Engine::start(EngineOptions::default()).map_err(|error| error.to_string())?;
     let (limits, max_calls) = (Limits::aggregator(), AggregatorLimits::default().max_calls);
-    let servers = sentence_of(aggregator.upstreams().map(|(config, _)| config.name.as_str()));
+    let servers = sentence_of(aggregator.unfiltered().upstreams().map(|(config, _)| config.name.as_str()));
     let room = catalog_room(Profile::Debug, &servers, max_calls, limits.timeout, false);
-    let catalog = describe(&aggregator.advertised(), CatalogMode::Auto, 0, room).short;
+    let catalog = describe(&aggregator.unfiltered().advertised(), CatalogMode::Auto, 0, room).short;
     let options = EvalOptions {
         limits,
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },

@@ -270,7 +270,8 @@ impl Repl {
                     for (server, why) in tools::load_all(upstreams).await {
                         errln!("{server}: {}", report::shown(&why, self.terminal));
                     }
-                    self.session.say(tools::table(&tools::find(&upstreams.catalog(), query)).trim_end());
+                    self.session
+                        .say(tools::table(&tools::find(&upstreams.unfiltered().catalog(), query)).trim_end());
                 }
                 None => self.session.say(upstreams::UNCONFIGURED),
             },
@@ -290,7 +291,7 @@ impl Repl {
         names.extend(self.context_names.iter().cloned());
         self.vocabulary.define(names);
         if let Some(upstreams) = &self.upstreams {
-            self.vocabulary.learn(upstreams.catalog());
+            self.vocabulary.learn(upstreams.unfiltered().catalog());
         }
     }
 
@@ -304,7 +305,7 @@ impl Repl {
         tokio::spawn(async move {
             while let Some(server) = wanted.recv().await {
                 if upstreams.load(&server).await.is_ok() {
-                    vocabulary.learn(upstreams.catalog());
+                    vocabulary.learn(upstreams.unfiltered().catalog());
                 }
             }
         });

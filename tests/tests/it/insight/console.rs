@@ -87,7 +87,7 @@ async fn what_runs_is_shown_while_it_runs() {
     let aggregator = fake_upstream(&redactor).await;
     let listener =
         Listener::start(&["--http", "--console", "--http-disable-auth"], Some(&aggregator), &redactor);
-    let (_, handle) = aggregator.upstreams().next().unwrap();
+    let (_, handle) = aggregator.unfiltered().upstreams().next().unwrap();
     let program = "(tool/call {:server \"fake\" :tool \"hang\"})";
     let state = async || {
         let body = listener.request("GET", "/console/api/state", &[], "").await.body;

@@ -128,7 +128,7 @@ async fn a_call_whose_client_leaves_is_counted_as_cancelled() {
     let redactor = Redactor::new();
     let aggregator = fake_upstream(&redactor).await;
     let listener = Listener::start(&["--http", "--http-metrics"], Some(&aggregator), &redactor);
-    let (_, handle) = aggregator.upstreams().next().unwrap();
+    let (_, handle) = aggregator.unfiltered().upstreams().next().unwrap();
     let program = json!({"program": "(tool/call {:server \"fake\" :tool \"hang\"})"});
     {
         let call = listener.call(None, "lisp_eval", program);

@@ -144,7 +144,7 @@ async fn a_cancelled_call_is_closed_properly() {
     let mut pipe = Pipe::open(server.service);
     let hang = json!({"name": "lisp_eval", "arguments": {"program": "(tool/call {:server \"fake\" :tool \"hang\"})"}});
     pipe.send(&json!({"jsonrpc": "2.0", "id": "h", "method": "tools/call", "params": hang})).await;
-    let (_, handle) = aggregator.upstreams().next().unwrap();
+    let (_, handle) = aggregator.unfiltered().upstreams().next().unwrap();
     while handle.health().in_flight == 0 {
         tokio::task::yield_now().await;
     }

@@ -23,6 +23,7 @@ use super::headers::Headers;
 use crate::closing_page::ClosingPage;
 use cookie::BrowserKey;
 use ptc_host::digest::short_hash;
+use ptc_protocol::principal::Principal;
 pub(super) use sites::SignInPage;
 
 /// The path of the page, which also returns the link to the upstream's sign-in.
@@ -56,9 +57,9 @@ pub(super) async fn answer(
                 Err(refusal) => return Some(*refusal),
             };
             seen.principal = Some(caller.principal.clone());
-            let principal = caller.principal.name().to_owned();
+            let caller = endpoint.service.present(&caller.principal);
             let upstream = upstream(uri.query().unwrap_or_default());
-            begin(page.clone(), upstream, principal).await
+            begin(page.clone(), upstream, caller).await
         }
         (START, _) => answer::method_not_allowed("GET, HEAD, POST"),
         (CALLBACK, &Method::GET) => {
@@ -82,21 +83,23 @@ pub(super) async fn answer(
 }
 
 /// Creates the pending sign-in of this principal, and returns the link to the upstream's sign-in.
-async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> HttpResponse {
+async fn begin(page: Arc<SignInPage>, upstream: String, caller: Principal) -> HttpResponse {
     let Ok(browser) = BrowserKey::random() else {
         return answer::text(StatusCode::SERVICE_UNAVAILABLE, "the system gives no random bytes");
     };
-    let Some(site) = page.sites.iter().find(|site| site.name() == upstream) else {
+    // An upstream that the policy does not show to the caller is none.
+    let sees = caller.authority().is_none_or(|authority| authority.grant.upstream(&upstream));
+    let Some(site) = page.sites.iter().find(|site| sees && site.name() == upstream) else {
         return answer::busy(
             StatusCode::NOT_FOUND,
             format!("nobody signs in to an upstream '{}' here", visible_line(&upstream)),
         );
     };
     let redirect = redirect_address(page.public.origin());
-    let begun = match site.begin_in(&principal, &redirect, Some(browser.digest())).await {
+    let begun = match site.begin_in(caller.name(), &redirect, Some(browser.digest())).await {
         Ok(begun) => begun,
         Err(error) => {
-            let owner_hash = short_hash(principal.as_bytes());
+            let owner_hash = short_hash(caller.name().as_bytes());
             warn!(event = "auth_sign_in_failed", upstream, owner_hash, error = error.code());
             return answer::busy(
                 StatusCode::BAD_GATEWAY,

@@ -1,0 +1,324 @@
+//! What one caller sees of the upstreams, and may do there (auth.md 14.3). The catalogs and the upstreams of the aggregator are
+//! reached through a [`View`] alone.
+//!
+//! Catalogs are filtered once for each grant and snapshot: callers whom the same rules match share them, and an upstream of which
+//! a caller sees everything keeps its entry.
+
+use super::configured_upstream::ConfiguredUpstream;
+use super::runtime::Aggregator;
+use crate::catalog::{Catalog, ServerEntry, ToolEntry, shown, unknown_tool};
+use ptc_base::pace::{AT_ONCE, apart};
+use ptc_base::sync::Mutex;
+use ptc_engine::RunContext;
+use ptc_policy::{Access, Authority, Grant};
+use ptc_upstreams::config::UpstreamConfig;
+use ptc_upstreams::sign_in::{PROCESS, Site};
+use ptc_upstreams::upstream::{Offers, Upstream};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Grants whose filtered catalogs are kept.
+const MOST_GRANTS: usize = 64;
+/// Snapshots of which each of them has one: those of now, of programs, and of descriptions.
+const MOST_SNAPSHOTS: usize = 3;
+
+/// What one caller sees of the upstreams. It is cheap to make, and of the moment: snapshots are taken when they are asked for.
+#[derive(Clone)]
+pub struct View<'a> {
+    aggregator: &'a Aggregator,
+    /// `None`: everything.
+    grant: Option<Arc<Grant>>,
+}
+
+impl Aggregator {
+    /// What the caller of this authority sees. Without one, and if there is a policy, it is a caller of which nothing is known.
+    pub fn view(&self, authority: Option<&Arc<Authority>>) -> View<'_> {
+        self.view_by(authority, "")
+    }
+
+    /// What the caller of a program sees.
+    pub(super) fn view_of(&self, run: &RunContext) -> View<'_> {
+        self.view_by(run.authority.as_ref(), run.principal.as_deref().unwrap_or(PROCESS))
+    }
+
+    /// What a caller sees of which nothing but the name is known.
+    pub(super) fn view_of_name(&self, principal: Option<&str>) -> View<'_> {
+        self.view_by(None, principal.unwrap_or(PROCESS))
+    }
+
+    fn view_by(&self, authority: Option<&Arc<Authority>>, principal: &str) -> View<'_> {
+        let grant = match (authority, &self.policy) {
+            (Some(authority), _) => Some(authority.grant.clone()),
+            (None, Some(policy)) => Some(policy.of_name(principal).grant.clone()),
+            (None, None) => None,
+        };
+        View { aggregator: self, grant }
+    }
+
+    /// Everything, for what acts for the operator and for no caller.
+    pub fn unfiltered(&self) -> View<'_> {
+        View { aggregator: self, grant: None }
+    }
+}
+
+impl<'a> View<'a> {
+    /// The catalog that programs see now.
+    pub fn catalog(&self) -> Catalog {
+        self.seen(self.aggregator.catalog())
+    }
+
+    /// The upstreams' current tools.
+    pub(super) fn present(&self) -> Catalog {
+        self.seen(self.aggregator.present())
+    }
+
+    /// The catalog that tool descriptions show: in frozen mode the state when all had been started, and until then the current
+    /// state, with the lists of the last start for upstreams that have not been listed yet.
+    pub fn advertised(&self) -> Catalog {
+        self.seen(self.aggregator.advertised())
+    }
+
+    fn seen(&self, all: Catalog) -> Catalog {
+        match &self.grant {
+            None => all,
+            Some(grant) => self.aggregator.views.filtered(grant, all),
+        }
+    }
+
+    /// Whether the caller sees the upstream of this name. It may be none that is configured.
+    pub fn sees(&self, upstream: &str) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grant.upstream(upstream))
+    }
+
+    /// The upstreams in order of names, with their handles.
+    pub fn upstreams(&self) -> impl Iterator<Item = (&'a UpstreamConfig, &'a Arc<dyn Upstream>)> + use<'a> {
+        let view = self.clone();
+        let seen = self.aggregator.members.values().filter(move |member| view.sees(&member.config.name));
+        seen.map(|member| (&member.config, &member.handle))
+    }
+
+    /// The upstreams that are signed in to, in order of names.
+    pub fn sites(&self) -> impl Iterator<Item = &'a Arc<Site>> + use<'a> {
+        let view = self.clone();
+        let seen = self.aggregator.members.values().filter(move |member| view.sees(&member.config.name));
+        seen.filter_map(|member| member.site.as_ref())
+    }
+
+    /// The upstream of this name, if the caller sees it.
+    pub(super) fn member(&self, upstream: &str) -> Option<&'a ConfiguredUpstream> {
+        self.aggregator.members.get(upstream).filter(|_| self.sees(upstream))
+    }
+
+    /// Whose upstreams it shows.
+    pub(super) fn aggregator(&self) -> &'a Aggregator {
+        self.aggregator
+    }
+
+    /// The rules that hold for the caller; `None` without a policy.
+    pub(super) fn grant(&self) -> Option<&Arc<Grant>> {
+        self.grant.as_ref()
+    }
+
+    /// Why the caller may not call a tool, whatever its arguments are. `catalog`: one of this view.
+    pub(super) fn refusal(&self, catalog: &Catalog, upstream: &str, tool: &str) -> Option<String> {
+        let grant = self.grant.as_ref()?;
+        // Of an upstream that it does not see, the catalog knows nothing.
+        let entry = catalog.server(upstream)?;
+        match grant.tool(upstream, tool) {
+            Access::Allowed => None,
+            Access::Listed => Some(format!(
+                "tool '{upstream}.{}' is listed but not allowed for this caller; ask the operator",
+                shown(tool)
+            )),
+            // The tools of an upstream may not be known: rules are about names.
+            Access::Hidden => Some(unknown_tool(entry, tool)),
+        }
+    }
+
+    /// Whether the caller may make a call with these arguments, the text of one JSON object.
+    ///
+    /// # Errors
+    /// Why not: the text with which its program ends.
+    pub(super) async fn admit(
+        &self,
+        upstream: &str,
+        tool: &str,
+        described: Option<&ToolEntry>,
+        arguments: &[u8],
+    ) -> Result<(), String> {
+        let Some(grant) = &self.grant else { return Ok(()) };
+        if arguments.len() <= AT_ONCE {
+            let sent = described.map_or(Cow::Borrowed(arguments), |tool| tool.with_defaults(arguments));
+            return check_arguments(grant, upstream, tool, &sent);
+        }
+        let (grant, described) = (grant.clone(), described.cloned());
+        let (upstream, tool, arguments) = (upstream.to_owned(), tool.to_owned(), arguments.to_vec());
+        let judged = apart(arguments.len(), move || {
+            let sent =
+                described.as_ref().map_or(Cow::Borrowed(&*arguments), |tool| tool.with_defaults(&arguments));
+            check_arguments(&grant, &upstream, &tool, &sent)
+        });
+        // In a box, as most calls need none.
+        Box::pin(judged).await
+    }
+}
+
+fn check_arguments(grant: &Grant, upstream: &str, tool: &str, arguments: &[u8]) -> Result<(), String> {
+    // What is no text is no JSON: rules on arguments refuse it.
+    let arguments = std::str::from_utf8(arguments).unwrap_or_default();
+    grant.check_arguments(upstream, tool, arguments).map_err(|refusal| refusal.to_string())
+}
+
+/// Filtered catalogs, those that were used last first.
+#[derive(Default)]
+pub(super) struct Views(Mutex<VecDeque<GrantCatalogs>>);
+
+/// The snapshots of which a grant has its own, the latest first.
+struct GrantCatalogs {
+    grant: Arc<Grant>,
+    snapshots: VecDeque<Snapshot>,
+}
+
+/// A snapshot, and what a grant shows of it.
+struct Snapshot {
+    all: Catalog,
+    seen: Catalog,
+}
+
+impl Views {
+    /// What `grant` shows of `all`. The same entry of an upstream gives the same entry again.
+    fn filtered(&self, grant: &Arc<Grant>, all: Catalog) -> Catalog {
+        let mut views = self.0.lock();
+        match views.iter().position(|known| Arc::ptr_eq(&known.grant, grant)) {
+            Some(0) => {}
+            Some(at) => {
+                if let Some(known) = views.remove(at) {
+                    views.push_front(known);
+                }
+            }
+            None => {
+                views.truncate(MOST_GRANTS - 1);
+                views.push_front(GrantCatalogs { grant: grant.clone(), snapshots: VecDeque::new() });
+            }
+        }
+        match views.front_mut() {
+            Some(known) => known.filtered(all),
+            None => Catalog::default(),
+        }
+    }
+}
+
+impl GrantCatalogs {
+    fn filtered(&mut self, all: Catalog) -> Catalog {
+        if let Some(known) = self.snapshots.iter().find(|known| known.all.is(&all)) {
+            return known.seen.clone();
+        }
+        let seen = all.filter_map(|entry| self.known(entry).or_else(|| shown_by(&self.grant, entry)));
+        self.snapshots.truncate(MOST_SNAPSHOTS - 1);
+        self.snapshots.push_front(Snapshot { all, seen: seen.clone() });
+        seen
+    }
+
+    /// What it has shown of this very entry.
+    fn known(&self, entry: &Arc<ServerEntry>) -> Option<Arc<ServerEntry>> {
+        self.snapshots.iter().find_map(|known| {
+            known.all.entry(&entry.name).filter(|all| Arc::ptr_eq(all, entry))?;
+            known.seen.entry(&entry.name).cloned()
+        })
+    }
+}
+
+/// What a grant shows of an upstream; `None` if nothing.
+fn shown_by(grant: &Grant, entry: &Arc<ServerEntry>) -> Option<Arc<ServerEntry>> {
+    let name = &entry.name;
+    if !grant.upstream(name) {
+        return None;
+    }
+    let seen = entry.seen(|tool| grant.tool(name, tool) != Access::Hidden);
+    let all = entry.offers;
+    let offers = Offers {
+        resources: all.resources && grant.any_resource(name),
+        prompts: all.prompts && grant.any_prompt(name),
+        ..all
+    };
+    let offering = seen.as_ref().unwrap_or(entry).offering(offers);
+    Some(offering.or(seen).map_or_else(|| entry.clone(), Arc::new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixtures;
+    use ptc_mcp::json::json;
+    use ptc_policy::{Caller, Policy};
+
+    fn grant(upstreams: &str) -> Arc<Grant> {
+        let file = format!(r#"{{"rules": [{{"match": {{"principal": "ann"}}, "upstreams": {upstreams}}}]}}"#);
+        Policy::parse(&file).unwrap().grant(&Caller::named("ann"))
+    }
+
+    fn names(catalog: &Catalog) -> Vec<(&str, Vec<&str>)> {
+        catalog
+            .servers()
+            .map(|server| (server.name.as_str(), server.tools_by_name().map(|tool| &*tool.name).collect()))
+            .collect()
+    }
+
+    fn catalog() -> Catalog {
+        let tools = |names: &[&str]| names.iter().map(|name| json!({"name": name})).collect();
+        Catalog::new([
+            fixtures::server("files", tools(&["write", "read", "READ"])),
+            fixtures::server("mail", tools(&["send"])),
+            fixtures::server("time", tools(&["now"])),
+        ])
+    }
+
+    #[test]
+    fn a_grant_shows_its_tools_and_keeps_whole_entries() {
+        let (views, all) = (Views::default(), catalog());
+        let grant = grant(r#"{"files": {"allow": ["read"], "list": ["write"]}, "time": {"allow": ["*"]}}"#);
+        let seen = views.filtered(&grant, all.clone());
+        assert_eq!(names(&seen), [("files", vec!["read", "write"]), ("time", vec!["now"])]);
+        assert!(seen.same_entry(&all, "time") && !seen.same_entry(&all, "files"));
+        assert_eq!(seen.server("files").unwrap().tools()[0].name, "write", "in the upstream's order");
+        assert!(views.filtered(&grant, all.clone()).is(&seen), "it is kept");
+    }
+
+    #[test]
+    fn the_same_entry_is_shown_as_the_same_in_every_snapshot() {
+        let (views, all) = (Views::default(), catalog());
+        let grant = grant(r#"{"*": {"allow": ["read", "now"]}}"#);
+        let before = views.filtered(&grant, all.clone());
+        let changed =
+            Arc::new(fixtures::server("time", vec![json!({"name": "now"}), json!({"name": "then"})]));
+        let after = views.filtered(&grant, all.with_server(changed));
+        assert!(after.same_entry(&before, "files") && !after.same_entry(&before, "time"));
+        assert_eq!(names(&after)[2], ("time", vec!["now"]));
+    }
+
+    #[test]
+    fn views_that_were_used_last_are_kept() {
+        let (views, all) = (Views::default(), catalog());
+        let grants: Vec<_> = (0..=MOST_GRANTS).map(|_| grant(r#"{"files": {"allow": ["read"]}}"#)).collect();
+        let first = views.filtered(&grants[0], all.clone());
+        for grant in &grants[1..] {
+            views.filtered(grant, all.clone());
+            assert!(views.filtered(&grants[0], all.clone()).is(&first));
+        }
+        assert_eq!(views.0.lock().len(), MOST_GRANTS);
+        assert!(!views.0.lock().iter().any(|known| Arc::ptr_eq(&known.grant, &grants[1])));
+    }
+
+    #[test]
+    fn instructions_that_name_a_hidden_tool_are_hidden_with_it() {
+        let mut server = fixtures::server("files", vec![json!({"name": "write"}), json!({"name": "read"})]);
+        server.instructions = "Call write after read.".to_owned();
+        let all = Catalog::new([server]);
+        let seen = |rule: &str| Views::default().filtered(&grant(rule), all.clone());
+        let hidden = seen(r#"{"files": {"allow": ["read"]}}"#);
+        assert_eq!(hidden.server("files").unwrap().instructions, "");
+        let listed = seen(r#"{"files": {"allow": ["read"], "list": ["write"]}}"#);
+        assert_eq!(listed.server("files").unwrap().instructions, "Call write after read.");
+    }
+}

@@ -1,0 +1,87 @@
+//! The policy that holds now, and the authorities of callers under it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ptc_base::sync::RwLock;
+
+use super::authority::Authority;
+use super::caller::Caller;
+use super::policy::Policy;
+
+/// The policy of a server. It may be replaced while the server runs: whatever begins after that has an authority under the new
+/// one.
+#[derive(Debug)]
+pub struct CurrentPolicy {
+    policy: RwLock<Arc<Policy>>,
+    /// How often it has been replaced.
+    generation: AtomicU64,
+}
+
+impl CurrentPolicy {
+    /// This policy.
+    pub fn new(policy: Policy) -> CurrentPolicy {
+        CurrentPolicy { policy: RwLock::new(Arc::new(policy)), generation: AtomicU64::new(0) }
+    }
+
+    /// The policy that holds now.
+    pub fn policy(&self) -> Arc<Policy> {
+        self.policy.read().clone()
+    }
+
+    /// Lets another policy hold.
+    pub fn replace(&self, policy: Policy) {
+        let mut current = self.policy.write();
+        *current = Arc::new(policy);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// What a caller may do now.
+    pub fn authority(&self, caller: Caller) -> Arc<Authority> {
+        // The lock is held meanwhile: policy and generation belong together.
+        let policy = self.policy.read();
+        let generation = self.generation.load(Ordering::Acquire);
+        Arc::new(Authority { generation, ..policy.authority(caller) })
+    }
+
+    /// What a caller may do of which nothing but the name is known.
+    pub fn of_name(&self, principal: impl Into<Arc<str>>) -> Arc<Authority> {
+        self.authority(Caller::named(principal))
+    }
+
+    /// What the caller of an authority may do now: the same one, as long as no other policy holds.
+    pub fn renewed(&self, known: &Arc<Authority>) -> Arc<Authority> {
+        if known.generation == self.generation.load(Ordering::Acquire) {
+            return known.clone();
+        }
+        self.authority(known.caller.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grant::Access;
+
+    fn policy(tools: &str) -> Policy {
+        let file =
+            r#"{"rules": [{"match": {"principal": "ann"}, "upstreams": {"u": {"allow": ["TOOLS"]}}}]}"#;
+        Policy::parse(&file.replace("TOOLS", tools)).unwrap()
+    }
+
+    #[test]
+    fn an_authority_is_renewed_once_another_policy_holds() {
+        let current = CurrentPolicy::new(policy("a"));
+        let ann = current.of_name("ann");
+        assert!(Arc::ptr_eq(&ann, &current.renewed(&ann)));
+        assert_eq!(ann.grant.tool("u", "b"), Access::Hidden);
+        current.replace(policy("b"));
+        let renewed = current.renewed(&ann);
+        assert_eq!(
+            (ann.grant.tool("u", "b"), renewed.grant.tool("u", "b")),
+            (Access::Hidden, Access::Allowed)
+        );
+        assert!(Arc::ptr_eq(&renewed, &current.renewed(&renewed)));
+        assert!(Arc::ptr_eq(&renewed.grant, &current.of_name("ann").grant), "grants are shared");
+    }
+}

@@ -1,0 +1,57 @@
+//! The policy of a server: the file of rules, or `principals` in the upstreams file (auth.md 14.2).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ptc_host::config::UpstreamsConfig;
+use ptc_host::ordinary_file;
+use ptc_host::policy::policy::MAX_FILE_BYTES;
+use ptc_host::policy::{CurrentPolicy, Policy};
+use tracing::warn;
+
+use ptc_protocol::settings::{BootError, Settings};
+
+/// The policy that the operator names; `None` without one: everybody may do everything.
+///
+/// # Errors
+/// It cannot be read, is wrong, or is in two places.
+pub(super) fn load_policy(
+    settings: &Settings,
+    config: Option<&UpstreamsConfig>,
+) -> Result<Option<Arc<CurrentPolicy>>, BootError> {
+    let named = settings.policy_file.as_deref();
+    let policy = match (named, config.and_then(|config| config.principals.as_ref())) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            return Err(BootError::new(
+                "there are two policies: --policy, and principals in the upstreams file; remove one",
+            ));
+        }
+        (Some(path), None) => read(path)?,
+        (None, Some(principals)) => {
+            Policy::from_value(principals).map_err(|fault| BootError::new(fault.to_string()))?
+        }
+    };
+    let names: Vec<&str> = config
+        .into_iter()
+        .flat_map(|config| &config.upstreams)
+        .map(|upstream| upstream.name.as_str())
+        .collect();
+    for pattern in policy.idle(&names) {
+        warn!(
+            event = "policy_names_no_upstream",
+            "the policy has rules for '{pattern}', and no upstream has that name"
+        );
+    }
+    Ok(Some(Arc::new(CurrentPolicy::new(policy))))
+}
+
+/// Reads a file of rules.
+///
+/// # Errors
+/// It cannot be read, or is wrong.
+fn read(path: &Path) -> Result<Policy, BootError> {
+    let text = ordinary_file::read_text(path, MAX_FILE_BYTES)
+        .map_err(|fault| BootError::new(format!("--policy {}: {fault}", path.display())))?;
+    Policy::parse(&text).map_err(|fault| BootError::new(fault.to_string()))
+}

@@ -17,6 +17,8 @@ pub struct Caller {
     pub scopes: Box<[Box<str>]>,
     /// The claims that rules ask for.
     pub claims: Box<[Claim]>,
+    /// The profile whose address it uses.
+    pub profile: Option<Arc<str>>,
 }
 
 /// A claim of a token.

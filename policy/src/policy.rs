@@ -9,6 +9,7 @@ use ptc_base::sync::Mutex;
 use super::authority::Authority;
 use super::caller::Caller;
 use super::grant::Grant;
+use super::profile::Profiles;
 use super::rule::{Condition, Rule};
 
 /// Largest file, in bytes.
@@ -19,8 +20,15 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 pub struct Policy {
     pub(super) rules: Vec<Arc<Rule>>,
     pub(super) default_allows: bool,
-    /// By the places of their rules.
-    grants: Mutex<HashMap<Box<[u16]>, Weak<Grant>>>,
+    profiles: Profiles,
+    grants: Mutex<HashMap<GrantKey, Weak<Grant>>>,
+}
+
+/// What a grant depends on: the places of the rules that match, and the profile.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct GrantKey {
+    rules: Box<[u16]>,
+    profile: Option<Arc<str>>,
 }
 
 /// The file is at fault: a sentence that begins with `policy: ` and names the key.
@@ -36,7 +44,28 @@ impl PolicyError {
 
 impl Policy {
     pub(super) fn of(rules: Vec<Rule>, default_allows: bool) -> Policy {
-        Policy { rules: rules.into_iter().map(Arc::new).collect(), default_allows, grants: Mutex::default() }
+        Policy {
+            rules: rules.into_iter().map(Arc::new).collect(),
+            default_allows,
+            profiles: Profiles::default(),
+            grants: Mutex::default(),
+        }
+    }
+
+    /// The policy of a server without one: everybody may do everything.
+    pub fn open() -> Policy {
+        Policy::of(Vec::new(), true)
+    }
+
+    /// The same policy on a server with these profiles.
+    #[must_use]
+    pub fn with_profiles(self, profiles: Profiles) -> Policy {
+        Policy { profiles, ..self }
+    }
+
+    /// The profiles of the server.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
     }
 
     /// What a caller may do.
@@ -44,19 +73,25 @@ impl Policy {
         Authority { grant: self.grant(&caller), caller, generation: 0 }
     }
 
-    /// The grant of a caller.
+    /// The grant of a caller: within its profile, or nothing if there is no such profile any more.
     pub fn grant(&self, caller: &Caller) -> Arc<Grant> {
         let matching = self.rules.iter().enumerate().filter(|(_, rule)| rule.matches(caller));
         let (places, rules): (Vec<u16>, Vec<_>) =
             matching.filter_map(|(at, rule)| Some((u16::try_from(at).ok()?, rule.clone()))).unzip();
+        let key = GrantKey { rules: places.into(), profile: caller.profile.clone() };
         let mut grants = self.grants.lock();
-        if let Some(grant) = grants.get(&*places).and_then(Weak::upgrade) {
+        if let Some(grant) = grants.get(&key).and_then(Weak::upgrade) {
             return grant;
         }
         let is_open = rules.is_empty() && self.default_allows;
-        let grant = Arc::new(if is_open { Grant::everything() } else { Grant::of(rules) });
+        let whole = if is_open { Grant::everything() } else { Grant::of(rules) };
+        let grant = Arc::new(match caller.profile.as_deref().map(|name| self.profiles.named(name)) {
+            None => whole,
+            Some(Some(profile)) => whole.within(profile),
+            Some(None) => Grant::of(Vec::new()),
+        });
         grants.retain(|_, grant| grant.strong_count() > 0);
-        grants.insert(places.into(), Arc::downgrade(&grant));
+        grants.insert(key, Arc::downgrade(&grant));
         grant
     }
 

@@ -95,6 +95,19 @@ mod tests {
     }
 
     #[test]
+    fn a_caller_at_the_address_of_a_profile_sees_that_part_of_what_it_may() {
+        let at = |profile: &str| Caller { profile: Some(profile.into()), ..Caller::named("ann") };
+        let open = Policy::open().with_profiles(profiles());
+        assert_eq!(open.grant(&Caller::named("ann")).tool("billing", "pay"), Access::Allowed);
+        assert_eq!(open.grant(&at("support")).tool("billing", "pay"), Access::Hidden);
+        assert_eq!(open.grant(&at("support")).tool("github", "get_issue"), Access::Allowed);
+        assert!(Arc::ptr_eq(&open.grant(&at("all")), &open.grant(&at("all"))));
+        assert_eq!(open.grant(&at("gone")).tool("github", "get_issue"), Access::Hidden);
+        let closed = Policy::parse(r#"{"rules": []}"#).unwrap().with_profiles(profiles());
+        assert_eq!(closed.grant(&at("all")).tool("github", "get_issue"), Access::Hidden);
+    }
+
+    #[test]
     fn names_stand_in_addresses() {
         for name in ["", "A", "a/b", "-a", "a-", "ä", &"a".repeat(33)] {
             let refused = Profiles::parse(&json!({name: {"upstreams": {"*": {}}}}));

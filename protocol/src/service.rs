@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::mcp::ClientRoots;
-use ptc_host::policy::{Authority, CurrentPolicy};
+use ptc_host::policy::{Authority, Caller, CurrentPolicy};
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
@@ -120,6 +120,8 @@ pub struct Service {
     pub tasks: Option<Arc<dyn TaskDesk>>,
     /// What callers may do; `None` if everybody may do everything.
     pub policy: Option<Arc<CurrentPolicy>>,
+    /// The profile that the client of a pipe sees; the server has it.
+    pub profile: Option<Arc<str>>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     /// The budget of log lines about refused requests.
@@ -151,6 +153,7 @@ impl Service {
             asking: None,
             tasks: None,
             policy: None,
+            profile: None,
             observers: None,
             refusals: LogBudget::default(),
             draining: Drain::default(),
@@ -168,6 +171,26 @@ impl Service {
             None => policy.of_name(caller.shared_name()),
         };
         caller.clone().with_authority(Some(authority))
+    }
+
+    /// As [`present`](Self::present), of one that uses the address of a profile.
+    pub fn present_at(&self, caller: &Principal, profile: &Arc<str>) -> Principal {
+        let Some(policy) = &self.policy else { return caller.clone() };
+        let facts = match caller.authority() {
+            Some(known) => known.caller.clone(),
+            None => Caller::named(caller.shared_name()),
+        };
+        let authority = policy.authority(Caller { profile: Some(profile.clone()), ..facts });
+        caller.clone().with_authority(Some(authority))
+    }
+
+    /// The client of a pipe.
+    pub fn process(&self) -> Principal {
+        let process = Principal::process();
+        match &self.profile {
+            Some(profile) => self.present_at(&process, profile),
+            None => self.present(&process),
+        }
     }
 
     /// `instructions` for the caller of a message.

@@ -426,6 +426,7 @@ pub(super) mod tests {
             subject: Some("ada".into()),
             scopes: ["read".into()].into(),
             claims: [groups].into(),
+            profile: Some("support".into()),
         }
     }
 

@@ -4,6 +4,7 @@ mod error;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::aggregator::{AggregatorLimits, SnapshotMode};
@@ -437,6 +438,8 @@ pub struct Settings {
     pub aggregator: Aggregator,
     /// The file of rules for callers, if there is one.
     pub policy_file: Option<PathBuf>,
+    /// The profile that the client of a pipe sees.
+    pub upstream_profile: Option<Arc<str>>,
     /// Questions to people.
     pub questions: Questions,
     /// State that outlives the process.

@@ -143,6 +143,7 @@ pub(super) fn assemble_with(
         card.as_ref().map(|card| card.get(None).servers),
     );
     service.policy = policy.cloned();
+    service.profile = settings.upstream_profile.clone();
     service.introduces = policy.and(upstreams).map(|upstreams| introduces(settings, upstreams));
     service.exposed = upstreams.and_then(|upstreams| exposed(settings, upstreams));
     if let Some(exposed) = &service.exposed {

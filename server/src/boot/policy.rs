@@ -1,4 +1,4 @@
-//! The policy of a server: the file of rules, or `principals` in the upstreams file (auth.md 14.2).
+//! The policy of a server: the file of rules, or `principals` in the upstreams file (auth.md 14.2), and the profiles (14.5).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,22 +6,24 @@ use std::sync::Arc;
 use ptc_host::config::UpstreamsConfig;
 use ptc_host::ordinary_file;
 use ptc_host::policy::policy::MAX_FILE_BYTES;
-use ptc_host::policy::{CurrentPolicy, Policy};
+use ptc_host::policy::{CurrentPolicy, Policy, Profiles};
 use tracing::warn;
 
 use ptc_protocol::settings::{BootError, Settings};
 
-/// The policy that the operator names; `None` without one: everybody may do everything.
+/// The policy that the operator names, with the profiles; `None` without either: everybody may do everything.
 ///
 /// # Errors
-/// It cannot be read, is wrong, or is in two places.
+/// It cannot be read, is wrong, or is in two places; `--profile` names a profile that there is not.
 pub(super) fn load_policy(
     settings: &Settings,
     config: Option<&UpstreamsConfig>,
 ) -> Result<Option<Arc<CurrentPolicy>>, BootError> {
     let named = settings.policy_file.as_deref();
+    let profiles = profiles(settings, config)?;
     let policy = match (named, config.and_then(|config| config.principals.as_ref())) {
-        (None, None) => return Ok(None),
+        (None, None) if profiles.names().next().is_none() => return Ok(None),
+        (None, None) => Policy::open(),
         (Some(_), Some(_)) => {
             return Err(BootError::new(
                 "there are two policies: --policy, and principals in the upstreams file; remove one",
@@ -43,7 +45,26 @@ pub(super) fn load_policy(
             "the policy has rules for '{pattern}', and no upstream has that name"
         );
     }
-    Ok(Some(Arc::new(CurrentPolicy::new(policy))))
+    Ok(Some(Arc::new(CurrentPolicy::new(policy.with_profiles(profiles)))))
+}
+
+/// The profiles of the upstreams file.
+fn profiles(settings: &Settings, config: Option<&UpstreamsConfig>) -> Result<Profiles, BootError> {
+    let profiles = match config.and_then(|config| config.profiles.as_ref()) {
+        Some(profiles) => {
+            Profiles::parse(profiles).map_err(|fault| BootError::new(format!("upstreams config: {fault}")))?
+        }
+        None => Profiles::default(),
+    };
+    match &settings.upstream_profile {
+        Some(name) if settings.http.is_some() => Err(BootError::new(format!(
+            "--profile / PTC_PROFILE is for a pipe: over HTTP the profile has an address of its own, /mcp/{name}"
+        ))),
+        Some(name) if profiles.named(name).is_none() => {
+            Err(BootError::new(format!("--profile / PTC_PROFILE: {}", profiles.lacks(name))))
+        }
+        _ => Ok(profiles),
+    }
 }
 
 /// Reads a file of rules.

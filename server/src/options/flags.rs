@@ -202,6 +202,7 @@ pub(crate) const AGGREGATOR: OptionGroup = OptionGroup {
             Unset,
             "File of rules on which callers see and call what; without it everybody may do everything",
         ),
+        flag("profile", Text, Unset, "Profile of the upstreams file that the client of a pipe sees"),
         flag(
             "aggregator-read-only",
             Switch,

@@ -50,6 +50,7 @@ pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootEr
         values.warn("unknown_variable", unknown);
     }
     let policy_file = values.path("policy");
+    let upstream_profile = values.text("profile").map(Into::into);
     let warnings = values.into_warnings();
     Ok(Settings {
         limits,
@@ -57,6 +58,7 @@ pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootEr
         log_level: choices.log_level,
         aggregator,
         policy_file,
+        upstream_profile,
         questions,
         state,
         sessions,

@@ -28,7 +28,7 @@ use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::{self, Incoming, StrictMessage};
 
-use ptc_protocol::principal::{Owner, Principal};
+use ptc_protocol::principal::Owner;
 use ptc_protocol::reply::{self, Answers};
 use ptc_protocol::{
     Call, CallResponse, Connection, HandlerOutcome, MessageContext, Notice, Service, Watching, change,
@@ -66,7 +66,7 @@ pub async fn run_stdio<R, W>(
 {
     let max_in_flight = service.limiter.limits().all;
     let mut pipe = Pipe {
-        connection: Connection::over_pipe(Owner::of(service.present(&Principal::process())), max_in_flight),
+        connection: Connection::over_pipe(Owner::of(service.process()), max_in_flight),
         service,
         seen_modern: false,
         calls: FuturesUnordered::new(),

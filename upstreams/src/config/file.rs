@@ -28,6 +28,8 @@ pub struct UpstreamsConfig {
     pub credentials: CredentialStore,
     /// The policy that stands in the file, as it was read (auth.md 14.2): whoever has callers checks and applies it.
     pub principals: Option<Value>,
+    /// The profiles that stand in the file, as they were read (auth.md 14.5).
+    pub profiles: Option<Value>,
     /// Warnings for the log, in the order found.
     pub warnings: Vec<ConfigWarning>,
     /// Values that `${VAR}` brought into child environments: likely secrets.
@@ -167,7 +169,7 @@ impl UpstreamsConfig {
         }
         credentials.check_lengths()?;
         warnings.extend(guessable(&upstreams, &credentials));
-        let known = ["approval", "credentials", "principals", "upstreams", "raw_envelope"];
+        let known = ["approval", "credentials", "principals", "profiles", "upstreams", "raw_envelope"];
         let unknown: Vec<&str> =
             top.keys().map(String::as_str).filter(|k| !known.contains(k) && !k.starts_with('$')).collect();
         if !unknown.is_empty() {
@@ -180,8 +182,8 @@ impl UpstreamsConfig {
                 ),
             ));
         }
-        let principals = top.get("principals").cloned();
-        let config = Self { upstreams, credentials, principals, warnings, substituted };
+        let [principals, profiles] = ["principals", "profiles"].map(|key| top.get(key).cloned());
+        let config = Self { upstreams, credentials, principals, profiles, warnings, substituted };
         config.register_secrets(&Redactor::new()).map_err(|no_room| {
             ConfigError::credential(format_args!(
                 "{no_room}, which is as much as is kept out of results: use fewer"
@@ -191,8 +193,8 @@ impl UpstreamsConfig {
     }
 }
 
-/// The upstreams file that is equivalent to a client's file with `servers`. Its own `credentials`, `approval` and `principals`
-/// stay.
+/// The upstreams file that is equivalent to a client's file with `servers`. Its own `credentials`, `approval`, `principals`
+/// and `profiles` stay.
 fn of_client(
     top: &Map,
     servers: &Map,
@@ -209,7 +211,9 @@ fn of_client(
     if let Some(Value::Object(own)) = top.get("credentials") {
         credentials.extend(own.clone());
     }
-    let own = ["approval", "principals"].into_iter().filter_map(|key| Some((key, top.get(key)?.clone())));
+    let own = ["approval", "principals", "profiles"]
+        .into_iter()
+        .filter_map(|key| Some((key, top.get(key)?.clone())));
     Ok([("credentials", Value::Object(credentials)), ("upstreams", Value::Object(read.upstreams))]
         .into_iter()
         .chain(own)

@@ -132,8 +132,19 @@ fn is_same(value: Raw<'_>, wanted: &Value) -> bool {
     match wanted {
         Value::String(text) => value.as_str().is_some_and(|value| value == text.as_str()),
         Value::Bool(flag) => value.as_bool() == Some(*flag),
-        Value::Number(number) => value.text() == number.as_str(),
+        Value::Number(number) => is_same_number(value, number.as_str()),
         _ => false,
+    }
+}
+
+/// Whether two numbers are the same integer, or the same double: `1` is not `1.0`, since servers may tell them apart.
+fn is_same_number(value: Raw<'_>, wanted: &str) -> bool {
+    let double = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    match value.kind() {
+        Kind::Number if wanted.contains(['.', 'e', 'E']) => {
+            double(value.text()).is_some_and(|number| double(wanted) == Some(number))
+        }
+        _ => value.text() == wanted,
     }
 }
 
@@ -231,6 +242,25 @@ mod tests {
             ("1e300", r#"{"a": 1e200}"#),
         ] {
             check(rule(max), arguments).expect_err(arguments);
+        }
+    }
+
+    #[test]
+    fn equal_numbers_are_of_one_type() {
+        let rule = |value: Value| ArgumentRule { one_of: Some([value].into()), ..ArgumentRule::default() };
+        for (value, arguments) in
+            [(json!(1), "1"), (json!(1.5), "15e-1"), (json!(true), "true"), (json!(1e9), "1e9")]
+        {
+            assert_eq!(check(rule(value), &format!(r#"{{"a": {arguments}}}"#)), Ok(()), "{arguments}");
+        }
+        for (value, arguments) in [
+            (json!(1), "1.0"),
+            (json!(1.5), "2"),
+            (json!(true), "false"),
+            (json!("1"), "1"),
+            (json!(1), "\"1\""),
+        ] {
+            check(rule(value), &format!(r#"{{"a": {arguments}}}"#)).expect_err(arguments);
         }
     }
 

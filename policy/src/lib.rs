@@ -12,13 +12,18 @@
 //! | [`path`] | paths in arguments, in the one form in which they are compared |
 //! | [`profile`] | named parts of the upstreams |
 //! | [`limits`] | how much a caller may use |
+//! | [`explain`] | which rule and pattern decided, for people |
 //!
 //! Sans-I/O: files are read by whoever has them.
+
+// Tests may read what they like.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod argument;
 pub mod authority;
 pub mod caller;
 pub mod current;
+pub mod explain;
 pub mod grant;
 pub mod identity;
 pub mod limits;
@@ -27,11 +32,14 @@ pub mod path;
 pub mod policy;
 pub mod profile;
 mod rule;
+#[cfg(test)]
+mod tests;
 
 pub use argument::{ArgumentRefusal, ArgumentRule};
 pub use authority::Authority;
 pub use caller::{Caller, Claim};
 pub use current::CurrentPolicy;
+pub use explain::{Explanation, Verdict};
 pub use grant::{Access, Grant};
 pub use identity::Identity;
 pub use limits::Limits;

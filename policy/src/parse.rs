@@ -13,7 +13,7 @@ use super::grant::Grant;
 use super::identity::Identity;
 use super::limits::Limits;
 use super::path::Folder;
-use super::policy::{Policy, PolicyError};
+use super::policy::{MAX_FILE_BYTES, Policy, PolicyError};
 use super::rule::{Condition, Rule, UpstreamRule};
 
 /// Most rules of a file.
@@ -29,7 +29,16 @@ impl Policy {
     ///
     /// # Errors
     /// What is wrong first, with the place of its key.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Policy.parse")]
     pub fn parse(text: &str) -> Parsed<Policy> {
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(PolicyError::new(format_args!(
+                "the file has {} bytes, more than {MAX_FILE_BYTES}",
+                text.len()
+            )));
+        }
+        // Editors of Windows begin files so.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let value =
             from_str(text).map_err(|fault| PolicyError::new(format_args!("the file is no JSON: {fault}")))?;
         if let Some(key) = repeated_key(text) {
@@ -63,8 +72,21 @@ impl Policy {
         let rules =
             rules.iter().enumerate().map(|(at, value)| rule(&format!("rules[{at}]"), value, &implied));
         let rules = rules.collect::<Parsed<Vec<_>>>()?;
+        name_once(&rules)?;
         Ok(Policy::of(rules, default_allows))
     }
+}
+
+/// Refuses a name that two rules have: logs would not tell them apart.
+fn name_once(rules: &[Rule]) -> Parsed<()> {
+    let mut named = BTreeMap::new();
+    for (at, rule) in rules.iter().enumerate() {
+        let Some(name) = rule.name.as_deref() else { continue };
+        if let Some(first) = named.insert(name, at) {
+            return Err(PolicyError::new(format_args!("rules[{at}].name is that of rules[{first}]")));
+        }
+    }
+    Ok(())
 }
 
 /// An object of the file, with its place.
@@ -158,6 +180,14 @@ impl<'v> Section<'v> {
         items.iter().enumerate().map(pattern).collect()
     }
 
+    /// Refuses an object without members.
+    fn has_members(&self, must: impl std::fmt::Display) -> Parsed<()> {
+        match self.map.keys().next() {
+            Some(_) => Ok(()),
+            None => Err(PolicyError::new(format_args!("{} must {must}", self.place))),
+        }
+    }
+
     fn sections(&self) -> impl Iterator<Item = (&'v str, Parsed<Section<'v>>)> {
         self.map.iter().map(|(key, value)| (key.as_str(), Section::of(&self.at(key), value)))
     }
@@ -208,7 +238,11 @@ fn rule(place: &str, value: &Value, implied: &Implied) -> Parsed<Rule> {
     let mut upstreams = Vec::new();
     if let Some(entries) = section.section("upstreams")? {
         for (name, entry) in entries.sections() {
-            upstreams.push(upstream(name, &entry?)?);
+            let entry = entry?;
+            entry.has_members(
+                "say what is granted, as {\"allow\": [\"get_*\"]} does; leave it out to grant nothing",
+            )?;
+            upstreams.push(upstream(name, &entry)?);
         }
     }
     Ok(Rule {
@@ -231,6 +265,7 @@ fn conditions(section: &Section<'_>, implied: &Implied) -> Parsed<Vec<Condition>
     conditions.extend(text("subject")?.map(Condition::Subject));
     conditions.extend(section.text("scope")?.map(|scope| Condition::Scope(implied.sources(scope))));
     if let Some(claims) = section.section("claim")? {
+        claims.has_members("name a claim; leave it out to ask for none")?;
         for name in claims.map.keys() {
             let Some(value) = claims.text(name)? else { continue };
             conditions.push(Condition::Claim(name.as_str().into(), value.into()));
@@ -340,6 +375,7 @@ fn tool_arguments(tool: &str, section: &Section<'_>, allow: &[NamePattern]) -> P
             section.place
         )));
     }
+    section.has_members("name an argument; leave it out to permit all")?;
     let rules = section.sections().map(|(name, rule)| Ok((name.into(), argument(&rule?)?)));
     Ok(ToolArguments { tools, rules: rules.collect::<Parsed<_>>()? })
 }

@@ -1,13 +1,24 @@
 //! Paths in arguments, in the one form in which they are compared.
 //!
-//! Servers disagree on what a path means: some decode percent signs, some twice, some take `\` for a separator. A path passes
-//! only if it lies under the permitted folder in every one of these readings, and what could be read in yet another way is
-//! refused.
+//! Servers disagree on what a path means. Some decode percent signs, some twice, some only those of letters and dots; some take
+//! `\` for a separator, cut a path at `?`, `#` or `;`, drop dots and blanks at the end of a name, or read characters by their
+//! looks. A path passes only if it lies under the permitted folder in every one of these readings, and what could be read in yet
+//! another way is refused. Symbolic links of the server's file system cannot be seen from here.
 
 use std::borrow::Cow;
 
+use ptc_base::visible::has_hidden;
+
 /// Most times that a path is decoded; one that has not settled by then is refused.
 const MOST_DECODINGS: usize = 4;
+
+/// Characters that compatibility forms of Unicode, or code pages with a best fit, turn into dots, separators,
+/// tildes and percent signs.
+const LOOK_ALIKES: [char; 22] = [
+    '\u{a5}', '\u{2024}', '\u{2025}', '\u{2026}', '\u{2044}', '\u{20a9}', '\u{2100}', '\u{2101}', '\u{2105}',
+    '\u{2106}', '\u{2215}', '\u{2216}', '\u{fe19}', '\u{fe30}', '\u{fe52}', '\u{fe68}', '\u{fe6a}',
+    '\u{ff05}', '\u{ff0e}', '\u{ff0f}', '\u{ff3c}', '\u{ff5e}',
+];
 
 /// A folder, with how the server behind it compares names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,16 +26,17 @@ pub struct Folder {
     is_absolute: bool,
     segments: Box<[Box<str>]>,
     text: Box<str>,
-    /// Whether names that differ in case only are the same to the server.
+    /// Whether names that differ in the case of ASCII letters only are the same to the server.
     ignores_case: bool,
     /// Whether a percent sign is a character like others to the server.
     has_literal_percent: bool,
 }
 
 impl Folder {
-    /// The folder of that path; `None` if it does not normalise, or has a percent sign where these are decoded.
+    /// The folder of that path; `None` if it does not normalise, or has one of `%`, `?`, `#` and `;` where the server may take
+    /// that for more than a character.
     pub fn new(text: &str, ignores_case: bool, has_literal_percent: bool) -> Option<Folder> {
-        if text.is_empty() || (!has_literal_percent && text.contains('%')) {
+        if !has_literal_percent && text.contains(['%', '?', '#', ';']) {
             return None;
         }
         let (is_absolute, segments) = normalized(text)?;
@@ -59,7 +71,8 @@ impl Folder {
     fn holds_as_written(&self, path: &str) -> bool {
         let Some((is_absolute, segments)) = normalized(path) else { return false };
         let same = |own: &str, theirs: &str| match self.ignores_case {
-            true => own == theirs || own.to_lowercase() == theirs.to_lowercase(),
+            // Systems do not agree on the case of other letters.
+            true => own.eq_ignore_ascii_case(theirs),
             false => own == theirs,
         };
         is_absolute == self.is_absolute
@@ -69,31 +82,51 @@ impl Folder {
 }
 
 /// Whether a path is absolute, and its segments without `.` and `..`; `None` for what can be read in several ways: a parent of
-/// the root or of the start, backslashes, control characters, a drive or scheme, a home, a network share, and segments of
-/// dots and blanks that some systems take for others.
+/// the root or of the start, backslashes and what looks like one, hidden characters, a drive or scheme, a home, a variable, a
+/// network share, segments that some systems take for others, and parents of what some systems cut off.
 fn normalized(path: &str) -> Option<(bool, Vec<&str>)> {
     let is_absolute = path.starts_with('/');
-    if path.is_empty() || path.starts_with("//") || path.contains(|c: char| c == '\\' || c.is_control()) {
+    let is_odd = |c: char| c == '\\' || LOOK_ALIKES.contains(&c);
+    if path.is_empty()
+        || path.starts_with("//")
+        || path.starts_with(char::is_whitespace)
+        || path.contains(is_odd)
+        || has_hidden(path)
+    {
         return None;
     }
+    let expands = |segment: &str| segment.starts_with(['~', '$']) || segment.contains(':');
     let mut segments: Vec<&str> = Vec::new();
+    let mut is_doubled = false;
     for (at, segment) in path.split('/').enumerate() {
-        if at == 0 && (segment.contains(':') || segment.starts_with('~')) {
+        if at == 0 && expands(segment) {
             return None;
         }
         match segment {
-            "" | "." => {}
+            "" => is_doubled |= at > 0,
+            "." => {}
+            // What is empty is a segment with a parent in URLs, and none in file systems.
+            ".." if is_doubled => return None,
             ".." => {
-                segments.pop()?;
+                // To a server that cuts the path there, what comes behind is no part of it.
+                segments.pop().filter(|parent| !parent.contains(['?', '#']))?;
             }
-            _ if segment.trim_end_matches([' ', '.']) != segment => return None,
+            _ if may_be_dots(segment) => return None,
             _ => segments.push(segment),
         }
     }
-    Some((is_absolute, segments))
+    let begins_well = is_absolute || !segments.first().is_some_and(|first| expands(first));
+    begins_well.then_some((is_absolute, segments))
 }
 
-/// The path with its percent signs decoded; `None` if one of them encodes nothing, or the bytes are no text.
+/// Whether some system drops the end of a segment: dots and blanks, or what follows `;`, `?` or `#` if dots or nothing is left.
+fn may_be_dots(segment: &str) -> bool {
+    let stem = segment.split([';', '?', '#']).next().unwrap_or(segment);
+    segment.ends_with([' ', '.']) || stem.trim_matches([' ', '.', '+']).is_empty()
+}
+
+/// The path with its percent signs decoded; `None` if one of them encodes nothing, the bytes are no text, or one is a dot or a
+/// separator: servers that decode some characters and leave others see other segments than those that decode all or none.
 fn decode(path: &str) -> Option<String> {
     let bytes = path.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -101,7 +134,8 @@ fn decode(path: &str) -> Option<String> {
     while let Some(&byte) = bytes.get(at) {
         if byte == b'%' {
             let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-            decoded.push(u8::try_from(digit(at + 1)? * 16 + digit(at + 2)?).ok()?);
+            let byte = u8::try_from(digit(at + 1)? * 16 + digit(at + 2)?).ok()?;
+            decoded.push(Some(byte).filter(|byte| !matches!(byte, b'.' | b'/' | b'\\'))?);
             at += 3;
         } else {
             decoded.push(byte);
@@ -127,6 +161,13 @@ mod tests {
             "/reports//a",
             "/reports/%61",
             "/reports/a b",
+            "/reports/a?b",
+            "/reports/a;v=1/b#c",
+            "/reports/.hidden",
+            "/reports/a..b",
+            "/reports/\u{e4}",
+            "/reports/%c3%a4",
+            "/reports/%2541",
         ] {
             assert!(reports.holds(path), "{path}");
         }
@@ -155,6 +196,24 @@ mod tests {
             "C:/reports",
             "/reports/%25252525252e",
             "/%72eports/../../etc",
+            "/reports/a%2fb/%2e%2e/%2e%2e",
+            "/reports/a%2eb",
+            "/etc?/../reports/a",
+            "/etc#x/../reports/a",
+            "/etc//../reports/a",
+            "/reports/;/..",
+            "/reports/#",
+            "/reports/..;/etc",
+            "/reports/..?",
+            "/reports/..#/a",
+            "/reports/..+",
+            "/reports/a.",
+            "/reports/\u{ff0e}\u{ff0e}/etc",
+            "/reports/..\u{2215}etc",
+            "/reports/.\u{200d}./etc",
+            "/reports/%ef%bc%8e%ef%bc%8e/etc",
+            " /reports/a",
+            "/%20/../reports/a",
         ] {
             assert!(!reports.holds(path), "{path}");
         }
@@ -164,10 +223,14 @@ mod tests {
     fn the_operator_says_what_case_and_percent_signs_mean() {
         let folded = Folder::new("/Reports", true, false).unwrap();
         assert!(folded.holds("/rEPORTS/a") && !folded.holds("/report/a"));
+        // KELVIN SIGN, whose small letter is that of K.
+        assert!(!Folder::new("/k", true, false).unwrap().holds("/\u{212a}/a"));
         let literal = Folder::new("/100%", false, true).unwrap();
         assert!(literal.holds("/100%/a%2fb") && !literal.holds("/100%/../a"));
-        assert_eq!(Folder::new("/100%", false, false), None);
-        assert_eq!(Folder::new("/a/../..", false, false), None);
+        assert!(Folder::new("/c#", false, true).unwrap().holds("/c#/a"));
+        for text in ["", "/100%", "/c#", "/a?b", "/a;b", "/a/../..", "~", "$HOME", "C:/a", "//a"] {
+            assert_eq!(Folder::new(text, false, false), None, "{text}");
+        }
     }
 
     #[test]
@@ -177,5 +240,8 @@ mod tests {
         assert!(!docs.holds("/docs/a") && !docs.holds("../docs/a"));
         let start = Folder::new(".", false, false).unwrap();
         assert!(start.holds("a/b") && !start.holds("../a") && !start.holds("/a"));
+        for path in ["./~/a", "a/../~root/a", "$HOME/a", "x/../C:/a", "./file:a"] {
+            assert!(!start.holds(path), "{path}");
+        }
     }
 }

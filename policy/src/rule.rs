@@ -73,7 +73,8 @@ impl Rule {
 }
 
 impl Condition {
-    fn holds(&self, caller: &Caller) -> bool {
+    /// Whether it holds of a caller.
+    pub(super) fn holds(&self, caller: &Caller) -> bool {
         let is = |known: Option<&str>, wanted: &str| known == Some(wanted);
         match self {
             Condition::Principal(name) => *caller.principal == **name,

@@ -124,6 +124,24 @@ pub fn upstreams_files() -> Vec<Vec<u8>> {
     behind(&[b""], &[file])
 }
 
+/// Policies, each with arguments of a call on the next line.
+pub fn policies() -> Vec<Vec<u8>> {
+    let file = concat!(
+        r#"{"scope_implies":{"write":["read"]},"rules":[{"match":{"scope":"read"},"upstreams":{"s":{"allow":["get_*"],"list":["*"],"#,
+        r#""args":{"get_a":{"id":{"in":["1",2]},"a":{"under":"/a","percent":"decode"}}}}},"limits":{"sessions":1}}]}"#
+    );
+    let with = |arguments: &str| format!("{file}\n{arguments}");
+    behind(
+        &[b""],
+        &[
+            file,
+            &with(r#"{"id":"1","a":"/a/%62"}"#),
+            &with(r#"{"id":2,"a":"/a/..%2f"}"#),
+            &with(r#"{"ID":"1","id":"1"}"#),
+        ],
+    )
+}
+
 /// Values of `WWW-Authenticate`.
 pub fn challenges() -> Vec<Vec<u8>> {
     behind(

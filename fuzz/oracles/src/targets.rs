@@ -32,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     target("sse", check::sse, &[seeds::event_streams]),
     target("openapi", check::openapi, &[seeds::noise, seeds::openapi_documents]),
     target("config", check::config, &[seeds::noise, seeds::upstreams_files]),
+    target("policy", check::policy, &[seeds::noise, seeds::policies]),
     target("challenge", check::challenge, &[seeds::challenges]),
     target("metadata", check::metadata, &[seeds::oauth_documents]),
     target("callback", check::callback, &[seeds::callbacks]),

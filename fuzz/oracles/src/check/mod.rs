@@ -9,6 +9,7 @@ mod json;
 mod jsonrpc;
 mod metadata;
 mod openapi;
+mod policy;
 mod program;
 #[cfg(feature = "server")]
 mod protocol;
@@ -30,6 +31,7 @@ pub use json::json;
 pub use jsonrpc::jsonrpc;
 pub use metadata::metadata;
 pub use openapi::openapi;
+pub use policy::policy;
 pub use program::program;
 #[cfg(feature = "server")]
 pub use protocol::protocol;

@@ -300,6 +300,109 @@ fn schema(choices: &mut Choices<'_>) -> Value {
     }
 }
 
+/// A policy, for upstreams `s` and `t` and tools such as `get_a`.
+pub fn policy(choices: &mut Choices<'_>) -> Value {
+    let rules: Value = (0..1 + choices.below(3)).map(|_| policy_rule(choices)).collect();
+    let mut policy = sound(
+        choices,
+        &[
+            ("$schema", |c| word(c, &["https://h.example/"])),
+            ("default", |c| json!(*c.one(&["deny", "allow"]))),
+            ("scope_implies", |c| sound(c, &[("write", |c| list(c, scope)), ("read", |c| list(c, scope))])),
+        ],
+    );
+    policy["rules"] = rules;
+    policy
+}
+
+/// As [`object`], with a wrong member only now and then: a policy is refused for each.
+fn sound(choices: &mut Choices<'_>, keys: &[(&str, Make)]) -> Value {
+    let mut map = Map::new();
+    for (key, make) in keys {
+        if choices.below(3) != 0 {
+            let value = if choices.once_in(60) { any(choices) } else { make(choices) };
+            map.insert((*key).to_owned(), value);
+        }
+    }
+    if choices.once_in(60) {
+        map.insert(data::text(choices), any(choices));
+    }
+    Value::Object(map)
+}
+
+fn scope(choices: &mut Choices<'_>) -> Value {
+    json!(*choices.one(&["read", "write", "admin"]))
+}
+
+fn patterns(choices: &mut Choices<'_>) -> Value {
+    (0..1 + choices.below(2)).map(|_| json!(*choices.one(&["*", "get_*", "get_a", "*a", "put"]))).collect()
+}
+
+fn policy_rule(choices: &mut Choices<'_>) -> Value {
+    let conditions: Make = |c| {
+        sound(
+            c,
+            &[
+                ("principal", |c| json!(*c.one(&["ann", "ben", "iss|ann"]))),
+                ("scope", scope),
+                ("claim", |_| json!({"groups": "dev"})),
+            ],
+        )
+    };
+    // Most rules match somebody.
+    let matching = if choices.once_in(3) { conditions(choices) } else { json!({}) };
+    let upstreams = sound(choices, &[("s", policy_grant), ("*", policy_grant)]);
+    let mut rule = sound(
+        choices,
+        &[
+            ("limits", |c| {
+                sound(c, &[("sessions", |c| json!(c.below(9) + 1)), ("calls_per_minute", number)])
+            }),
+            ("operator", |c| json!(c.below(2) == 1)),
+        ],
+    );
+    rule["match"] = matching;
+    rule["upstreams"] = upstreams;
+    rule
+}
+
+fn policy_grant(choices: &mut Choices<'_>) -> Value {
+    let mut grant = sound(
+        choices,
+        &[
+            ("deny", |c| json!([*c.one(&["get_secret", "no_*"])])),
+            ("list", patterns),
+            ("resources", patterns),
+            ("identity", |c| json!(*c.one(&["per_principal", "shared"]))),
+        ],
+    );
+    grant["allow"] = patterns(choices);
+    if choices.once_in(2) {
+        grant["args"] = json!({"*": argument_rules(choices)});
+    }
+    grant
+}
+
+fn argument_rules(choices: &mut Choices<'_>) -> Value {
+    let one: Make = |c| json!(*c.one(&["1", "..", "a/b", "é"]));
+    let mut rules = sound(
+        choices,
+        &[
+            ("b", |c| sound(c, &[("max", number), ("in", |_| json!([1, 2.5, "é", true]))])),
+            (
+                "q",
+                |c| json!({"under": *c.one(&["/a", "a", ".", "/a/../b", "/%"]), "ignore_case": c.below(2) == 1}),
+            ),
+        ],
+    );
+    rules["id"] = match choices.below(3) {
+        0 => json!({"in": [one(choices), one(choices)]}),
+        1 => json!({"prefix": one(choices)}),
+        _ => json!({"equals": one(choices)}),
+    };
+    rules
+}
+
 /// Arguments of a call.
 pub fn arguments(choices: &mut Choices<'_>) -> Value {
     fn value(choices: &mut Choices<'_>) -> Value {

@@ -122,6 +122,26 @@ impl Policy {
         idle
     }
 
+    /// Whether callers whom no rule matches may do everything.
+    pub fn default_allows(&self) -> bool {
+        self.default_allows
+    }
+
+    /// What is no fault, and perhaps not meant, in a sentence each with its place.
+    pub fn remarks(&self) -> Vec<String> {
+        let sees_nothing = |rule: &Rule| {
+            rule.upstreams.iter().all(|upstream| upstream.allow.is_empty() && upstream.list.is_empty())
+        };
+        let hiding =
+            self.rules.iter().enumerate().filter(|(_, rule)| self.default_allows && sees_nothing(rule));
+        let text = |(at, _): (usize, &Arc<Rule>)| {
+            format!(
+                "rules[{at}] allows no tool: those whom it matches see none unless another rule allows some, since default is for those whom no rule matches"
+            )
+        };
+        hiding.map(text).collect()
+    }
+
     /// How many rules there are.
     pub fn rules(&self) -> usize {
         self.rules.len()

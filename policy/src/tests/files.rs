@@ -221,3 +221,12 @@ fn names_of_the_file_show_no_hidden_characters() {
 fn editors_may_have_their_marks() {
     policy("\u{feff}{\"$schema\": \"https://x.example/policy.schema.json\", \"rules\": []}");
 }
+
+#[test]
+fn rules_that_hide_what_the_default_allows_are_remarked() {
+    let rules = r#""rules": [{"match": {}, "limits": {"sessions": 1}}, {"match": {}, "upstreams": {"s": {"list": ["*"]}}}]"#;
+    let remarks = policy(&format!(r#"{{"default": "allow", {rules}}}"#)).remarks();
+    assert_eq!(remarks.len(), 1);
+    assert!(remarks[0].starts_with("rules[0] allows no tool: "), "{remarks:?}");
+    assert!(policy(&format!("{{{rules}}}")).remarks().is_empty());
+}

@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod eval;
 pub mod health;
 pub mod limits;
+pub mod policy;
 pub mod repl;
 pub mod report;
 pub mod runs;
@@ -81,6 +82,8 @@ enum CliCommand {
     Auth(sign_in::auth::AuthArgs),
     /// List, delete or export the state of a server (--state-dir, --state-url)
     State(store::StateArgs),
+    /// Check a policy file, explain what it decides, or test it
+    Policy(policy::PolicyArgs),
     /// List, show or cancel the suspended programs of a running server
     Runs(runs::RunsArgs),
     /// Import the servers that your MCP clients are configured with
@@ -144,6 +147,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         CliCommand::Logout(args) => sign_in::logout::run(&args),
         CliCommand::Auth(args) => sign_in::auth::run(&args),
         CliCommand::State(args) => store::run(&args),
+        CliCommand::Policy(args) => policy::run(&args),
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Import(args) => setup::import::run(args),
         CliCommand::Init(args) => setup::init::run(args),

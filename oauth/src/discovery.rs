@@ -311,7 +311,7 @@ fn resource_urls(url: &Url) -> Vec<Url> {
 }
 
 /// The URLs of an issuer: its path is inserted for both names, and for OpenID also appended to.
-fn server_urls(issuer: &Url) -> Vec<Url> {
+pub(crate) fn server_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().strip_suffix('/').unwrap_or(issuer.path());
     let mut urls = vec![
         at(issuer, &format!("/.well-known/{OF_SERVER}{path}")),

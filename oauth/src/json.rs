@@ -1,5 +1,9 @@
 //! JSON documents of strangers, within bounds.
 
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::message::{MAX_BODY_BYTES, MAX_TOKEN_BYTES};
@@ -16,6 +20,84 @@ pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
         return None;
     }
     serde_json::from_str(text).ok()
+}
+
+/// As [`object`], but `None` also if an object in it has a name twice: what one reader takes from the first, another takes from the
+/// last.
+#[expect(clippy::disallowed_methods, reason = "entry point: strict_object()")]
+pub(crate) fn strict_object(text: &str) -> Option<Map<String, Value>> {
+    if text.len() > MAX_BODY_BYTES || nesting(text) > MAX_NESTING {
+        return None;
+    }
+    match serde_json::from_str::<StrictValue>(text).ok()?.0 {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+/// A value whose objects have distinct names.
+struct StrictValue(Value);
+
+impl<'de> Deserialize<'de> for StrictValue {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(StrictVisitor).map(StrictValue)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(StrictValue(value)) = from.next_element()? {
+            list.push(value);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, StrictValue(value))) = from.next_entry::<String, StrictValue>()? {
+            if object.insert(name, value).is_some() {
+                return Err(A::Error::custom("a name comes twice"));
+            }
+        }
+        Ok(object.into())
+    }
 }
 
 /// The fields of a form of at most [`MAX_BODY_BYTES`], as texts; `None` if one comes twice.
@@ -112,6 +194,15 @@ mod tests {
         let long = |bytes: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - 8));
         assert!(object(&long(MAX_BODY_BYTES)).is_some());
         assert!(object(&long(MAX_BODY_BYTES + 1)).is_none());
+    }
+
+    #[test]
+    fn names_that_come_twice_are_refused_at_every_level() {
+        let text = r#"{"a":[{"b":1.5,"c":null},-1,true,"x"],"b":{}}"#;
+        assert_eq!(strict_object(text), object(text));
+        for not in [r#"{"a":1,"a":1}"#, r#"{"a":[{"b":1,"\u0062":2}]}"#, "[]", "\u{feff}{}", "{} x", ""] {
+            assert_eq!(strict_object(not), None, "{not}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! OAuth 2 for clients of MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they
+//! OAuth 2 for clients of MCP servers and for protected resources (`auth.md`), without I/O. State machines yield requests and take answers and times; they
 //! know no socket, no clock and no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server`
 //! drive them.
 //!
@@ -15,6 +15,7 @@
 //! | [`authorize`], [`callback`] | the request that a browser carries, and its answer |
 //! | [`grants`] | requests for tokens and their answers |
 //! | [`tokens`] | the record of tokens, their validity, and their renewal |
+//! | [`jwt`] | access tokens that callers bring: JWTs, the keys of their issuers, introspection |
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -31,6 +32,7 @@ pub mod fetch_address;
 mod form;
 pub mod grants;
 mod json;
+pub mod jwt;
 pub mod message;
 pub mod metadata;
 pub mod registration;

@@ -42,6 +42,8 @@ pub enum Purpose {
     Device,
     /// Revocation endpoint. No redirects.
     Revocation,
+    /// Introspection endpoint, as the protected resource asks it. No redirects.
+    Introspection,
 }
 
 impl Purpose {

@@ -3,6 +3,7 @@
 //! Targets that read text begin with the conformance programs and their contexts, targets that read messages with a few of each
 //! kind, and targets with a generator with noise, to which the generator gives a meaning.
 
+use crate::check;
 use crate::mutate::Random;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -155,6 +156,16 @@ pub fn challenges() -> Vec<Vec<u8>> {
             r#"Bearer resource_metadata=/meta,,scope="a",scope="b""#,
         ],
     )
+}
+
+/// Access tokens with the keys of their issuer, what it says of another one, and times of fetches.
+pub fn access_tokens() -> Vec<Vec<u8>> {
+    let claims =
+        r#"{"active":true,"aud":["https://h.example/mcp"],"sub":"ann","exp":1900000001,"scope":"a b"}"#;
+    let times = "\u{1}\u{4}\u{2}\u{1}\u{7f}\u{2}\u{20}\0\u{40}\u{4}";
+    let (token, keys) = (check::jwt::TOKEN, check::jwt::KEYS);
+    let unsigned = "eyJhbGciOiJub25lIn0.e30.";
+    [token, unsigned].iter().map(|token| format!("{token}\n{keys}\n{claims}\n{times}").into_bytes()).collect()
 }
 
 /// Documents of OAuth, each as each kind of answer, with a status that is good and one that is not.

@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     target("challenge", check::challenge, &[seeds::challenges]),
     target("metadata", check::metadata, &[seeds::oauth_documents]),
     target("callback", check::callback, &[seeds::callbacks]),
+    target("jwt", check::jwt, &[seeds::access_tokens]),
     target("fetch_address", check::fetch_address, &[seeds::noise, seeds::addresses]),
     target("token_machine", check::token_machine, &[seeds::noise]),
     target("session_blob", check::session_blob, &[seeds::noise]),

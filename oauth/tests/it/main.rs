@@ -2,5 +2,6 @@
 
 mod discovery;
 mod failures;
+mod jwt;
 mod sign_in;
 mod tokens;

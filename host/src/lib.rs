@@ -91,6 +91,7 @@
 //! | [`catalog`] | the tools of the upstreams: descriptions, search, checks of calls |
 //! | [`upstream`], [`mcp`], [`openapi`] | the interface of all upstreams; MCP clients of both eras; REST services |
 //! | [`sign_in`] | OAuth sign-ins to upstreams and their stores |
+//! | [`issuers`] | verification of the access tokens that callers of a server bring |
 //! | [`questions`], [`audience`] | questions to people; receivers of upstreams' progress and log messages |
 //! | [`state`] | stores for sessions and runs that outlive a process |
 //! | [`http`], [`child`] | the HTTP client; child processes under a guard |
@@ -132,5 +133,5 @@ pub use ptc_state as state;
 #[cfg(feature = "upstreams")]
 pub use {
     ptc_base::similar,
-    ptc_upstreams::{child, config, mcp, openapi, sign_in, upstream},
+    ptc_upstreams::{child, config, issuers, mcp, openapi, sign_in, upstream},
 };

@@ -5,6 +5,7 @@
 //! | [`config`] | the upstreams file, validated |
 //! | [`upstream`], [`mcp`], [`openapi`] | the interface of all upstreams; MCP clients of both eras; REST services |
 //! | [`sign_in`] | OAuth sign-ins to upstreams and their stores |
+//! | [`issuers`] | who gives access tokens to our own callers: their keys, and what they say of opaque tokens |
 //! | [`child`] | child processes under a guard |
 
 // Tests may read what clock they like.
@@ -12,6 +13,7 @@
 
 pub mod child;
 pub mod config;
+pub mod issuers;
 pub mod mcp;
 pub mod openapi;
 pub mod sign_in;

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{LOCATION, USER_AGENT};
@@ -23,24 +24,31 @@ use ptc_state::time_of_day_by;
 /// Most addresses of a name that are looked at.
 const MAX_ADDRESSES: usize = 8;
 
-/// Sends the core's requests, for one upstream.
+/// Sends the core's requests, for one upstream or one issuer.
 #[derive(Clone)]
-pub(super) struct Fetcher {
+pub(crate) struct Fetcher {
     client: Client,
     rules: Arc<FetchRules>,
-    /// The upstream's own URL.
+    /// The URL of the upstream or issuer itself.
     own: Url,
     routing: Routing,
     clock: Clock,
+    /// How long one request may take, redirects included.
+    patience: Duration,
 }
 
 impl Fetcher {
-    pub(super) fn new(client: Client, rules: FetchRules, own: Url, routing: Routing, clock: Clock) -> Self {
-        Self { client, rules: Arc::new(rules), own, routing, clock }
+    pub(crate) fn new(client: Client, rules: FetchRules, own: Url, routing: Routing, clock: Clock) -> Self {
+        Self { client, rules: Arc::new(rules), own, routing, clock, patience: REQUEST_TIMEOUT }
+    }
+
+    /// The same with another limit for one request.
+    pub(crate) fn within(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Carries a conversation to its end.
-    pub(super) async fn run<F: Flow>(&self, mut flow: F) -> Result<F::Output, F::Error> {
+    pub(crate) async fn run<F: Flow>(&self, mut flow: F) -> Result<F::Output, F::Error> {
         let mut next = flow.start();
         loop {
             match next {
@@ -51,8 +59,8 @@ impl Fetcher {
     }
 
     /// One request and its outcome.
-    pub(super) async fn send(&self, request: OAuthRequest) -> RequestOutcome {
-        let deadline = time::now() + REQUEST_TIMEOUT;
+    pub(crate) async fn send(&self, request: OAuthRequest) -> RequestOutcome {
+        let deadline = time::now() + self.patience;
         let sent = time::timeout_at(deadline, self.follow(&request, deadline));
         let result = sent.await.unwrap_or(Err(TransportError::TimedOut));
         RequestOutcome { at: Timestamp::from_millis(time_of_day_by(&self.clock)), result }
@@ -89,9 +97,9 @@ impl Fetcher {
             body: request.body.as_ref().map_or_else(Bytes::new, |body| Bytes::from(body.expose().to_owned())),
         };
         let limits = Limits {
-            connect: REQUEST_TIMEOUT,
+            connect: self.patience,
             first_byte: None,
-            total: REQUEST_TIMEOUT,
+            total: self.patience,
             deadline,
             max_bytes: MAX_BODY_BYTES,
             allowance: 0,

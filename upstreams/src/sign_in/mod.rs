@@ -17,7 +17,7 @@ mod counts;
 mod device;
 mod errand;
 mod fault;
-mod fetch;
+pub(crate) mod fetch;
 mod principals;
 mod probe;
 mod records;

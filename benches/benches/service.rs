@@ -110,7 +110,14 @@ async fn ptc() -> SocketAddr {
         boot::assemble(&settings, &engine, None, &Redactor::new()).expect("a server");
     let mut settings = settings.http.expect("--http");
     settings.port = 0;
-    let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry, sites: Vec::new() };
+    let listening = Listening {
+        call_budget: Duration::from_secs(30),
+        memory,
+        telemetry,
+        sites: Vec::new(),
+        verifier: None,
+        policy: None,
+    };
     let server = HttpServer::new(
         &settings,
         BoundListener::open(&settings).expect("a free port"),

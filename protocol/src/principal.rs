@@ -1,17 +1,20 @@
 //! The caller on whose behalf a call runs.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::usage::PrincipalUsage;
 use ptc_host::digest::short_hash;
 use ptc_host::policy::Authority;
+use ptc_host::sync::Mutex;
 
 /// The name of all callers of a listener without tokens.
 pub const ANONYMOUS: &str = "anonymous";
 
-/// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
+/// An authenticated caller: the name of its static token, `ISSUER|SUBJECT` of its access token, or the process itself on a pipe and
+/// on an open loopback listener.
 /// Cheap to clone. Equal principals have the same name; clones share an account.
 #[derive(Debug, Clone)]
 pub struct Principal {
@@ -26,6 +29,34 @@ struct Account {
     /// Computed once, because every request's log line and trace identifies its caller by it.
     hash: Box<str>,
     usage: PrincipalUsage,
+}
+
+/// Principals by name, so that all who have one name share an account as long as any of them is in use.
+#[derive(Debug, Default)]
+pub struct Principals(Mutex<KnownPrincipals>);
+
+#[derive(Debug, Default)]
+struct KnownPrincipals {
+    accounts: HashMap<Arc<str>, Weak<Account>>,
+    /// The number of accounts at which those out of use are forgotten.
+    sweep_at: usize,
+}
+
+impl Principals {
+    /// The caller of that name.
+    pub fn named(&self, name: &str) -> Principal {
+        let mut known = self.0.lock();
+        if let Some(account) = known.accounts.get(name).and_then(Weak::upgrade) {
+            return Principal { account, authority: None };
+        }
+        if known.accounts.len() >= known.sweep_at {
+            known.accounts.retain(|_, account| account.strong_count() > 0);
+            known.sweep_at = 64.max(2 * known.accounts.len());
+        }
+        let principal = Principal::named(name);
+        known.accounts.insert(principal.shared_name(), Arc::downgrade(&principal.account));
+        principal
+    }
 }
 
 impl PartialEq for Principal {
@@ -117,5 +148,23 @@ impl Owner {
     /// The owner without HTTP session.
     pub fn of(principal: Principal) -> Self {
         Owner { principal, http_session: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn principals_of_one_name_share_an_account_until_nobody_uses_it() {
+        let principals = Principals::default();
+        let first = principals.named("a");
+        assert_eq!(first.number(), principals.named("a").number());
+        assert_ne!(first.number(), principals.named("b").number());
+        for n in 0..1000 {
+            principals.named(&n.to_string());
+        }
+        assert!(principals.0.lock().accounts.len() <= 64);
+        assert_eq!(first.number(), principals.named("a").number());
     }
 }

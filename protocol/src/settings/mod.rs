@@ -332,6 +332,21 @@ pub struct RateLimit {
     pub block: Duration,
 }
 
+/// The access tokens of callers (auth.md 13). The public URL of the listener is their audience.
+#[derive(Debug, Clone)]
+pub struct InboundOAuth {
+    /// The issuers, byte for byte as their tokens have them; at least one.
+    pub issuers: Vec<String>,
+    /// Audiences beside the public URL.
+    pub audiences: Vec<String>,
+    /// The scopes that every token must have.
+    pub required_scopes: Vec<String>,
+    /// True if the `typ` of a JWT may be `JWT` or absent.
+    pub any_type: bool,
+    /// Id and secret of the client that asks the first issuer about opaque tokens, if those are accepted.
+    pub introspection_client: Option<(String, Credential)>,
+}
+
 /// The HTTP listener.
 #[derive(Debug, Clone)]
 pub struct Http {
@@ -343,6 +358,8 @@ pub struct Http {
     pub path: String,
     /// Tokens; empty if no authentication is required.
     pub tokens: Vec<NamedToken>,
+    /// How access tokens are accepted, if they are.
+    pub oauth: Option<InboundOAuth>,
     /// True if authentication was switched off on purpose.
     pub auth_disabled: bool,
     /// Origins of web pages that may connect, as given.
@@ -395,9 +412,14 @@ pub struct Http {
 }
 
 impl Http {
-    /// Principals that may call: those of the tokens, or the one of a listener without tokens.
+    /// Principals that may call: those of the static tokens, or the one of a listener without authentication. Access tokens are
+    /// those of any number, which counts as two more.
     pub fn principals(&self) -> usize {
-        if self.auth_disabled { 1 } else { self.tokens.len().max(1) }
+        let mut names: Vec<&str> = self.tokens.iter().map(|token| &*token.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let of_issuers = if self.oauth.is_some() { 2 } else { 0 };
+        if self.auth_disabled { 1 } else { (names.len() + of_issuers).max(1) }
     }
 
     /// The origin of the listener for browsers and other clients: scheme, host and port. `None` if the operator has

@@ -2,6 +2,7 @@
 
 mod assembly;
 mod descriptors;
+mod issuers;
 mod list_updates;
 mod policy;
 mod process;
@@ -24,6 +25,7 @@ use std::{fs, io};
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
+use ptc_host::issuers::{Issuers, TokenVerifier};
 use tracing::warn;
 
 use process::{ignore_signals, stop_signal, survive_file_limits};
@@ -114,6 +116,7 @@ async fn run(
     for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
         warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
     }
+    let issuers = http.map(|http| issuers::open(http, settings, redactor)).transpose()?.flatten();
     // A bind error is reported before any upstream starts, and early clients wait instead of being refused.
     let bound = http.map(BoundListener::open).transpose()?;
     let config = load_upstreams(settings)?;
@@ -147,7 +150,8 @@ async fn run(
         service.begin_starting();
     }
     let served = {
-        let serving = serve_on(settings, http.zip(bound), &service, &telemetry, engine, health.as_ref());
+        let serving =
+            serve_on(settings, http.zip(bound), issuers, &service, &telemetry, engine, health.as_ref());
         let mut serving = std::pin::pin!(serving);
         match starting {
             None => serving.await,
@@ -176,6 +180,7 @@ async fn run(
 async fn serve_on(
     settings: &Settings,
     http: Option<(&Http, BoundListener)>,
+    issuers: Option<Arc<Issuers>>,
     service: &Arc<Service>,
     telemetry: &Arc<Telemetry>,
     engine: &Engine,
@@ -196,13 +201,14 @@ async fn serve_on(
         run_stdio(service.clone(), options, reader, writer, stop_signal(false)).await;
         return Ok(());
     };
-    serve_http(http, bound, settings, service.clone(), telemetry.clone(), engine, health).await
+    serve_http(http, bound, settings, issuers, service.clone(), telemetry.clone(), engine, health).await
 }
 
 async fn serve_http(
     http: &Http,
     bound: BoundListener,
     settings: &Settings,
+    issuers: Option<Arc<Issuers>>,
     service: Arc<Service>,
     telemetry: Arc<Telemetry>,
     engine: &Engine,
@@ -218,6 +224,8 @@ async fn serve_http(
             .unwrap_or_else(|| MemoryBudget::new(settings.limits.max_total_memory_bytes)),
         telemetry,
         sites,
+        verifier: issuers.map(|issuers| issuers as Arc<dyn TokenVerifier>),
+        policy: None,
     };
     descriptors::make_room_for(http.max_connections);
     let server = HttpServer::new(http, bound, listening, service, engine.clone());

@@ -81,7 +81,7 @@ pub(super) fn open_upstreams(
         // Without tokens all callers are the same principal.
         shown_to: match &settings.http {
             None => Some(PROCESS.into()),
-            Some(http) => http.tokens.is_empty().then(|| ANONYMOUS.into()),
+            Some(http) => (http.tokens.is_empty() && http.oauth.is_none()).then(|| ANONYMOUS.into()),
         },
         sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
         limits: settings.aggregator.limits,

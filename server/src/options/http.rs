@@ -1,12 +1,15 @@
 //! The options of the HTTP listener, and the combinations that prevent a start.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use ptc_host::credentials::Secret;
 use ptc_host::ordinary_file;
+use ptc_host::sign_in::PROCESS;
 
 use super::values::Values;
+use ptc_protocol::principal::ANONYMOUS;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{EvaluationLimits, Health, Http, NamedToken, PublicUrl, RateLimit};
 use ptc_runs::webhook::ANSWERS;
@@ -15,8 +18,14 @@ use ptc_runs::webhook::ANSWERS;
 const MIN_TOKEN_BYTES: usize = 32;
 /// The paths of the sign-in page.
 const SIGN_IN_PATHS: [&str; 2] = ["/oauth/start", "/oauth/callback"];
+/// The path of the metadata for OAuth clients.
+const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// Longest token.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
+/// The names of tokens that have none.
+const UNNAMED: [&str; 2] = ["default", "operator"];
+/// The principal of shared sign-ins.
+const EVERYONE: &str = "*";
 /// Largest token file that is read, in bytes.
 const MAX_TOKEN_FILE_BYTES: u64 = 1 << 20;
 
@@ -41,6 +50,9 @@ pub(super) fn resolve(
     if public_url.is_some() {
         paths.extend(SIGN_IN_PATHS);
     }
+    if !values.list("issuer").is_empty() {
+        paths.push(METADATA_PATH);
+    }
     if values.text("approval-webhook-url").is_some() {
         paths.push(ANSWERS);
     }
@@ -49,8 +61,11 @@ pub(super) fn resolve(
     }
     let tokens = tokens(values)?;
     let auth_disabled = values.switch("http-disable-auth");
+    let oauth =
+        super::access_tokens::resolve(values, public_url.as_ref(), auth_disabled, !tokens.is_empty())?;
     let unsafe_network = values.switch("http-allow-unsafe-network");
-    check_auth(host, &tokens, auth_disabled, unsafe_network, has_upstreams)?;
+    let has_auth = !tokens.is_empty() || oauth.is_some();
+    check_auth(host, &tokens, has_auth, auth_disabled, unsafe_network, has_upstreams)?;
     let port = values.number("http-port")?;
     let port = u16::try_from(port).map_err(|_| {
         BootError::new(format!(
@@ -64,9 +79,13 @@ pub(super) fn resolve(
         _ => return Err(BootError::new("--http-tls-cert and --http-tls-key must be given together")),
     };
     let max_sessions = values.size("http-max-sessions")?;
-    // Operators only observe: they take no share from the others.
-    let callers = tokens.iter().filter(|token| !token.is_operator).count();
-    let principals = if auth_disabled { 1 } else { callers.max(1) };
+    // Operators only observe: they take no share from the others. Access tokens are those of any number of people.
+    let callers = names(tokens.iter().filter(|token| !token.is_operator));
+    let principals = match oauth {
+        Some(_) => callers + 2,
+        None if auth_disabled => 1,
+        None => callers.max(1),
+    };
     let max_sessions_per_owner = values.share("http-max-sessions-per-owner", max_sessions, principals)?;
     let max_connections = values.size("http-max-connections")?;
     let max_body_bytes = values.size_or("http-max-body-bytes", limits.max_frame_bytes)?;
@@ -77,11 +96,11 @@ pub(super) fn resolve(
         .share("http-max-buffered-bytes-per-owner", max_buffered_bytes, principals)?
         .max(max_body_bytes);
     let max_listeners = values.size("http-max-listeners")?;
-    if auth_disabled || tokens.is_empty() {
+    if auth_disabled || !has_auth {
         let message =
             "HTTP requests are not authenticated: every program on this machine may call".to_owned();
         values.warn("http_auth_disabled_loopback", message);
-    } else if tokens.len() == 1 && max_sessions_per_owner < max_sessions {
+    } else if oauth.is_none() && names(&tokens) == 1 && max_sessions_per_owner < max_sessions {
         let message = format!(
             "one token is one owner: its {max_sessions_per_owner} sessions are fewer than the {max_sessions} of the \
              server"
@@ -114,8 +133,9 @@ pub(super) fn resolve(
         max_listeners,
         max_listeners_per_owner: values.share("http-max-listeners-per-owner", max_listeners, principals)?,
         max_in_flight: values.size("http-max-in-flight-per-session")?,
-        rate_limit: rate_limit(values, !tokens.is_empty())?,
+        rate_limit: rate_limit(values, has_auth)?,
         tokens,
+        oauth,
         metrics: values.switch("http-metrics"),
         metrics_path,
         instance: instance(values),
@@ -174,6 +194,7 @@ fn absolute(path: String) -> String {
 fn check_auth(
     host: IpAddr,
     tokens: &[NamedToken],
+    has_auth: bool,
     auth_disabled: bool,
     unsafe_network: bool,
     has_upstreams: bool,
@@ -191,7 +212,7 @@ fn check_auth(
     if auth_disabled && !host.is_loopback() {
         return refuse("--http-disable-auth is only permitted on loopback binds");
     }
-    if !auth_disabled && tokens.is_empty() {
+    if !auth_disabled && !has_auth {
         if !host.is_loopback() {
             return refuse("HTTP auth token is required for non-loopback binds");
         }
@@ -208,20 +229,29 @@ fn check_auth(
 fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
     let mut tokens = Vec::new();
     if let Some(token) = values.text("http-auth-token") {
-        tokens.push(NamedToken { name: "default".into(), token: Secret::new(token), is_operator: false });
+        tokens.push(NamedToken { name: UNNAMED[0].into(), token: Secret::new(token), is_operator: false });
     }
     if let Some(path) = values.path("http-auth-token-file") {
-        tokens.extend(read_tokens("http-auth-token-file", &path, "default", false)?);
+        tokens.extend(read_tokens("http-auth-token-file", &path, UNNAMED[0], false)?);
     }
     if let Some(path) = values.path("http-operator-token-file") {
-        tokens.extend(read_tokens("http-operator-token-file", &path, "operator", true)?);
+        tokens.extend(read_tokens("http-operator-token-file", &path, UNNAMED[1], true)?);
     }
     for (at, token) in tokens.iter().enumerate() {
-        if tokens[..at].iter().any(|other| other.name == token.name) {
+        // A file may name a caller twice: with its old token and its new one.
+        let is_overlap = |other: &NamedToken| {
+            other.is_operator == token.is_operator && !UNNAMED.contains(&token.name.as_str())
+        };
+        if tokens[..at].iter().any(|other| other.name == token.name && !is_overlap(other)) {
             return Err(BootError::new(format!("two HTTP auth tokens have the name {:?}", token.name)));
         }
     }
     Ok(tokens)
+}
+
+/// How many names tokens have.
+fn names<'t>(tokens: impl IntoIterator<Item = &'t NamedToken>) -> usize {
+    tokens.into_iter().map(|token| &token.name).collect::<BTreeSet<_>>().len()
 }
 
 /// The tokens of a file; a token without a name gets the given one.
@@ -249,7 +279,18 @@ fn read_tokens(
     if tokens.iter().any(|token| token.name.is_empty()) {
         return Err(fail(&"a token has an empty name"));
     }
+    if let Some(token) = tokens.iter().find(|token| is_reserved(&token.name)) {
+        return Err(fail(&format_args!(
+            "the name {:?} is reserved; give the token another, without `|`",
+            token.name
+        )));
+    }
     Ok(tokens)
+}
+
+/// True for a name by which somebody else is known: the server itself, everybody, or the bearer of an access token.
+fn is_reserved(name: &str) -> bool {
+    [PROCESS, ANONYMOUS, EVERYONE].contains(&name) || name.contains('|')
 }
 
 fn rate_limit(values: &mut Values<'_>, has_tokens: bool) -> Result<Option<RateLimit>, BootError> {

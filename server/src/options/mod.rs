@@ -9,6 +9,7 @@ pub mod flags;
 pub mod values;
 pub(crate) mod variables;
 
+mod access_tokens;
 mod http;
 mod keyring;
 mod memory;

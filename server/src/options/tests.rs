@@ -292,6 +292,102 @@ fn token_files_name_principals() {
 }
 
 #[test]
+fn a_file_may_name_a_caller_twice_and_nobody_by_a_reserved_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    let given = format!("--http-auth-token-file={}", path.display());
+    let (one, two, three) = ("1".repeat(32), "2".repeat(32), "3".repeat(32));
+    std::fs::write(&path, format!("alice:{one}\nalice:{two}\n")).unwrap();
+    let http = resolve(&["--http", &given], &[]).unwrap().http.unwrap();
+    // One principal, which has no neighbours.
+    assert_eq!((http.tokens.len(), http.principals()), (2, 1));
+    assert_eq!(http.max_sessions_per_owner, http.max_sessions);
+    let operators = folder.path().join("operators");
+    std::fs::write(&operators, format!("alice:{three}\n")).unwrap();
+    let operators = format!("--http-operator-token-file={}", operators.display());
+    assert!(refused(&["--http", &given, &operators], &[]).contains("two HTTP auth tokens"));
+    for name in ["process", "anonymous", "*", "a|b"] {
+        std::fs::write(&path, format!("{name}:{one}\n")).unwrap();
+        let text = refused(&["--http", &given], &[]);
+        assert!(text.contains(&format!("the name {name:?} is reserved")), "{text}");
+    }
+}
+
+#[test]
+fn access_tokens_need_an_issuer_and_a_public_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let tokens = format!("--http-auth-token-file={}", write("tokens", &format!("ci:{}\n", "1".repeat(32))));
+    let client = format!("--introspection-client={}", write("client", "# ours\nptc:se:cret\n"));
+    let issuer = "--issuer=https://login.example/t";
+    let public = "--public-url=https://ptc.example/mcp";
+    let oauth = |given: &[&str]| {
+        let given: Vec<&str> = [&["--http"], given].concat();
+        let http = resolve(&given, &[]).unwrap().http.unwrap();
+        (http.oauth.clone(), http)
+    };
+    let (found, http) =
+        oauth(&[issuer, "--issuer", "http://localhost:1", public, "--audience", "api://x", &client]);
+    let found = found.unwrap();
+    assert_eq!(found.issuers, ["https://login.example/t", "http://localhost:1"]);
+    assert_eq!(found.audiences, ["api://x", "https://ptc.example/mcp"]);
+    assert!(!found.any_type && found.required_scopes.is_empty());
+    let (id, secret) = found.introspection_client.unwrap();
+    assert!(id == "ptc" && secret.matches(b"se:cret"));
+    // There may be any number of callers.
+    assert!(
+        http.rate_limit.is_some() && http.max_sessions_per_owner < http.max_sessions && http.principals() > 1
+    );
+    // A listener on any address is authenticated.
+    let (found, _) = oauth(&[issuer, public, "--http-host=0.0.0.0", "--jwt-typ-any", "--required-scope=a,b"]);
+    let found = found.unwrap();
+    assert!(found.any_type && found.required_scopes == ["a", "b"]);
+    // A public URL without a path has two forms.
+    let (found, _) = oauth(&[issuer, "--public-url=https://ptc.example"]);
+    assert_eq!(found.unwrap().audiences, ["https://ptc.example", "https://ptc.example/"]);
+    let (found, http) = oauth(&[issuer, public, "--http-auth=oauth,token", &tokens]);
+    assert!(found.is_some() && http.tokens.len() == 1);
+    assert!(oauth(&["--http-auth=token", &tokens]).0.is_none());
+    for (given, part) in [
+        (
+            &[issuer, public, &tokens][..],
+            "--http-auth oauth does not accept static tokens; remove --http-auth-token-file or pass --http-auth oauth,token",
+        ),
+        (&[issuer, public, "--http-auth=oauth", &tokens], "remove --http-auth-token-file or pass"),
+        (&[issuer, public, "--http-auth=oauth,token"], "needs --http-auth-token-file"),
+        (&[issuer, public, "--http-auth=token", &tokens], "remove --issuer or pass --http-auth oauth,token"),
+        (&[issuer, public, "--http-auth=jwt"], "must be one of: token, oauth, oauth,token, got: \"jwt\""),
+        (&[issuer, public, "--http-disable-auth"], "--http-disable-auth cannot be combined"),
+        (&[issuer], "--issuer needs --public-url"),
+        (&["--http-auth=oauth", public], "--http-auth oauth needs --issuer"),
+        (&["--audience=x"], "needs --issuer"),
+        (&["--required-scope=x"], "needs --issuer"),
+        (&["--jwt-typ-any"], "needs --issuer"),
+        (&["--introspection-client=/x"], "needs --issuer"),
+        (&["--issuer=login.example", public], "must be an https URL without query"),
+        (&["--issuer=http://login.example", public], "must be an https URL without query"),
+        (&["--issuer=https://login.example?a", public], "must be an https URL without query"),
+        (&["--issuer=https://a@login.example", public], "must be an https URL without query"),
+        (&["--issuer=https://login.example/a|b", public], "must be an https URL without query"),
+        (&[issuer, public, "--required-scope=a b"], "must be one scope"),
+        (&[issuer, public, "--introspection-client=/nowhere/x"], "no such file"),
+    ] {
+        let given: Vec<&str> = [&["--http"], given].concat();
+        let text = refused(&given, &[]);
+        assert!(text.contains(part), "{given:?}: {text}");
+    }
+    for text in ["", "ptc", ":x", "ptc:", "a:b\nc:d\n"] {
+        let client = format!("--introspection-client={}", write("client", text));
+        let text = refused(&["--http", issuer, public, &client], &[]);
+        assert!(text.contains("must hold one line, id:secret"), "{text}");
+    }
+}
+
+#[test]
 fn what_has_no_effect_is_told_and_what_cannot_be_is_refused() {
     let warned = |given: &[&str]| resolve(given, &[]).unwrap().warnings;
     assert_eq!(warned(&["--answer-within-ms=50"])[0].event, "answer_within_without_long_runs");

@@ -158,8 +158,14 @@ impl Listener {
         let mut http = settings.http.expect("--http");
         http.port = 0;
         let memory = engine.memory().expect("a budget").clone();
-        let listening =
-            Listening { call_budget: Duration::from_secs(30), memory, telemetry, sites: Vec::new() };
+        let listening = Listening {
+            call_budget: Duration::from_secs(30),
+            memory,
+            telemetry,
+            sites: Vec::new(),
+            verifier: None,
+            policy: None,
+        };
         let server = HttpServer::new(
             &http,
             BoundListener::open(&http).expect("a free port"),

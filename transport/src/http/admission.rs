@@ -2,26 +2,42 @@
 
 use std::net::IpAddr;
 
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode, Uri};
 use ptc_host::time;
 use tracing::warn;
 
 use super::answer::{self, HttpResponse};
-use super::auth::HttpCaller;
+use super::auth::KnownCaller;
 use super::endpoint::Endpoint;
 use super::headers::Headers;
 use super::limiter::AttemptVerdict;
 use super::origin::is_loopback_authority;
 
+/// What a request's target says besides its path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'r> {
+    /// The authority that it names.
+    pub(super) authority: Option<&'r str>,
+    /// Its query.
+    pub(super) query: Option<&'r str>,
+}
+
+impl<'r> Target<'r> {
+    /// The target of a request to `uri`.
+    pub(super) fn of(uri: &'r Uri) -> Self {
+        Target { authority: uri.authority().map(|authority| authority.as_str()), query: uri.query() }
+    }
+}
+
 /// Host, origin, credentials: the caller of the request, or the refusal.
-pub(super) fn admit<'e>(
+pub(super) async fn admit<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
-    authority: Option<&str>,
+    target: Target<'_>,
     headers: &Headers<'_>,
-) -> Result<&'e HttpCaller, Box<HttpResponse>> {
-    check_source(endpoint, authority, headers)?;
-    authenticate(endpoint, peer, headers)
+) -> Result<KnownCaller<'e>, Box<HttpResponse>> {
+    check_source(endpoint, target.authority, headers)?;
+    authenticate(endpoint, peer, target.query, headers).await
 }
 
 /// Host and origin: the checks that keep foreign web pages out.
@@ -47,13 +63,14 @@ pub(super) fn check_source(
     Ok(())
 }
 
-/// A valid token always passes; the limiter applies only to requests without one.
-fn authenticate<'e>(
+/// A valid token always passes; the limiter applies only to guesses.
+async fn authenticate<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
+    query: Option<&str>,
     headers: &Headers<'_>,
-) -> Result<&'e HttpCaller, Box<HttpResponse>> {
-    let why = match endpoint.authenticator.caller(headers) {
+) -> Result<KnownCaller<'e>, Box<HttpResponse>> {
+    let why = match endpoint.authenticator.caller(query, headers).await {
         Ok(caller) => {
             if let Some(limiter) = &endpoint.limiter {
                 limiter.succeeded(peer);
@@ -63,7 +80,8 @@ fn authenticate<'e>(
         Err(why) => why,
     };
     endpoint.counts.auth_failure(&endpoint.instance, why);
-    let Some(limiter) = &endpoint.limiter else { return Err(Box::new(answer::unauthorized(why))) };
+    let limiter = endpoint.limiter.as_ref().filter(|_| endpoint.authenticator.is_guess(why));
+    let Some(limiter) = limiter else { return Err(Box::new(endpoint.challenges.refusal(why))) };
     match limiter.failed(peer, time::now()) {
         AttemptVerdict::Blocked(seconds) => {
             Err(Box::new(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds)))
@@ -78,7 +96,7 @@ fn authenticate<'e>(
                     block_ms = limiter.block().as_millis() as u64
                 );
             }
-            Err(Box::new(answer::unauthorized(why)))
+            Err(Box::new(endpoint.challenges.refusal(why)))
         }
     }
 }

@@ -3,13 +3,12 @@
 use bytes::Bytes;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Method, Response, StatusCode};
 use ptc_host::visible::visible_on_page;
 use ptc_mcp::RpcError;
 
-use super::auth::AuthenticationError;
 use super::body::Body;
 use crate::closing_page::ClosingPage;
 use ptc_observers::static_page::Page;
@@ -143,27 +142,16 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
     answer
 }
 
-/// 401 with the matching challenge.
-pub(super) fn unauthorized(why: AuthenticationError) -> HttpResponse {
-    let mut answer = empty(StatusCode::UNAUTHORIZED);
-    let challenge = match why {
-        AuthenticationError::Missing => HeaderValue::from_static("Bearer"),
-        AuthenticationError::Invalid => HeaderValue::from_static("Bearer error=\"invalid_token\""),
-    };
-    answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-    answer
-}
-
 /// Asks the client to come back after `seconds`.
 pub(super) fn retry_after(mut answer: HttpResponse, seconds: u64) -> HttpResponse {
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     answer
 }
 
-/// Sets the caching rule: nothing on the MCP path may be stored.
+/// Sets the caching rule of an answer that has none: nothing on the MCP path may be stored.
 pub(super) fn caching(answer: &mut HttpResponse, is_mcp: bool) {
     let rule = if is_mcp { "no-store" } else { "max-age=0, private, must-revalidate" };
-    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(rule));
+    answer.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(rule));
 }
 
 fn with_body(status: StatusCode, body: Body) -> HttpResponse {

@@ -7,7 +7,7 @@ use http::{Method, Uri};
 use hyper::body::Incoming;
 use ptc_host::time;
 
-use super::admission::admit;
+use super::admission::{Target, admit};
 use super::answer::{self, HttpResponse, data, is_read};
 use super::console_runs;
 use super::endpoint::{Endpoint, RequestFacts};
@@ -24,7 +24,6 @@ const SIGN_INS: &str = "/console/api/sign-ins";
 pub(super) struct ConsoleRequest<'r> {
     /// The address of its client.
     pub(super) peer: IpAddr,
-    pub(super) authority: Option<&'r str>,
     pub(super) method: &'r Method,
     pub(super) uri: &'r Uri,
     pub(super) headers: &'r Headers<'r>,
@@ -37,7 +36,7 @@ pub(super) async fn answer(
     request: ConsoleRequest<'_>,
     seen: &mut RequestFacts,
 ) -> Option<HttpResponse> {
-    let ConsoleRequest { peer, authority, method, uri, headers, body } = request;
+    let ConsoleRequest { peer, method, uri, headers, body } = request;
     let path = uri.path();
     if !endpoint.console || !(path == PAGE || holds_data(path)) {
         return None;
@@ -49,13 +48,13 @@ pub(super) async fn answer(
             false => answer::method_not_allowed("GET, HEAD"),
         });
     }
-    let caller = match admit(endpoint, peer, authority, headers) {
+    let caller = match admit(endpoint, peer, Target::of(uri), headers).await {
         Ok(caller) => caller,
         Err(refusal) => return Some(*refusal),
     };
     seen.principal = Some(caller.principal.clone());
     if console_runs::is_path(path) {
-        return Some(console_runs::answer(endpoint, caller, method, path, uri.query(), headers, body).await);
+        return Some(console_runs::answer(endpoint, &caller, method, path, uri.query(), headers, body).await);
     }
     if !is_read(method) {
         return Some(answer::method_not_allowed("GET, HEAD"));
@@ -69,7 +68,7 @@ pub(super) async fn answer(
             let facts = Facts {
                 instance: &endpoint.instance,
                 draining: endpoint.service.is_draining(),
-                operator: caller.is_operator,
+                operator: caller.is_operator(),
                 permits: limiter.limits().all,
                 permits_in_use: limiter.running(),
                 http_sessions: endpoint.sessions.len(),

@@ -88,7 +88,7 @@ pub(super) async fn answer(
             return answer::method_not_allowed("GET, HEAD");
         }
         let after = query.and_then(|query| query.strip_prefix("after="));
-        let of = (!caller.is_operator).then_some(&caller.principal);
+        let of = (!caller.is_operator()).then_some(&caller.principal);
         return match runs.list(of).await {
             Ok(views) => data(endpoint.telemetry.console_runs(&facts(caller), &views, after)),
             Err(why) => refused(why),
@@ -121,12 +121,12 @@ pub(super) async fn answer(
 }
 
 fn facts(caller: &HttpCaller) -> RunsFacts<'_> {
-    RunsFacts { caller: caller.principal.name(), operator: caller.is_operator }
+    RunsFacts { caller: caller.principal.name(), operator: caller.is_operator() }
 }
 
 /// One whole question of a run.
 async fn looked_at(runs: &Arc<Runs>, caller: &HttpCaller, run_id: &str, id: QuestionId) -> HttpResponse {
-    let of = (!caller.is_operator).then_some(&caller.principal);
+    let of = (!caller.is_operator()).then_some(&caller.principal);
     match runs.view(of, run_id).await.map(|view| whole_question(&view, id)) {
         Ok(Some(question)) => data(question),
         Ok(None) => answer::json(StatusCode::NOT_FOUND, json!({"error": "question not found"}).to_string()),
@@ -183,7 +183,7 @@ async fn owner(
     named: Option<String>,
 ) -> Result<Principal, RunError> {
     let own = caller.principal.name();
-    if !caller.is_operator {
+    if !caller.is_operator() {
         let is_own = named.is_none_or(|name| name == own);
         return if is_own { Ok(caller.principal.clone()) } else { Err(RunError::NotFound) };
     }

@@ -40,6 +40,8 @@ pub(super) struct Counts {
     requests: [[ShardedCounter; CLASSES.len()]; ROUTES.len()],
     auth_missing: AtomicU64,
     auth_invalid: AtomicU64,
+    auth_scope: AtomicU64,
+    auth_unavailable: AtomicU64,
     rate_limited: AtomicU64,
     host_rejected: AtomicU64,
     origin_rejected: AtomicU64,
@@ -77,11 +79,16 @@ impl Counts {
         debug!(event = "ptc_lisp.http.origin.rejected", count = 1, instance);
     }
 
-    /// Counts a request with missing or wrong credentials.
+    /// Counts a request that is not authenticated.
     pub(super) fn auth_failure(&self, instance: &str, why: AuthenticationError) {
         let (counter, reason) = match why {
             AuthenticationError::Missing => (&self.auth_missing, "missing"),
-            AuthenticationError::Invalid => (&self.auth_invalid, "invalid"),
+            AuthenticationError::Malformed
+            | AuthenticationError::Unknown
+            | AuthenticationError::Invalid(_)
+            | AuthenticationError::Expired => (&self.auth_invalid, "invalid"),
+            AuthenticationError::InsufficientScope => (&self.auth_scope, "scope"),
+            AuthenticationError::Unavailable => (&self.auth_unavailable, "unavailable"),
         };
         add(counter);
         debug!(event = "ptc_lisp.http.auth.failure", count = 1, instance, reason);
@@ -131,11 +138,13 @@ impl Counts {
         }
         let mut family = to.family(
             "ptc_http_auth_failures",
-            "Requests without or with wrong credentials.",
+            "Requests without or with wrong credentials, without a required scope, or whose credentials nobody could verify.",
             MetricKind::Counter,
         );
         family.sample(&[("reason", "missing")], get(&self.auth_missing));
         family.sample(&[("reason", "invalid")], get(&self.auth_invalid));
+        family.sample(&[("reason", "scope")], get(&self.auth_scope));
+        family.sample(&[("reason", "unavailable")], get(&self.auth_unavailable));
         to.family("ptc_http_auth_rate_limited", "Times that a source was blocked.", MetricKind::Counter)
             .sample(&[], get(&self.rate_limited));
         let mut family = to.family(

@@ -11,13 +11,14 @@ use ptc_host::time::Instant;
 use ptc_mcp::RpcError;
 use tokio::sync::Notify;
 
-use super::auth::Authenticator;
+use super::auth::{Authenticator, Challenges};
 use super::body::{Bodies, BodyReservation};
 use super::connection_registry::{Busy, ConnectionRegistry};
 use super::counts::Counts;
 use super::headers::Headers;
 use super::limiter::Limiter;
 use super::origin::OriginRule;
+use super::protected_resource::ProtectedResource;
 use super::sessions::{NewSessionError, Session, Sessions};
 use super::sign_in::SignInPage;
 use crate::readiness::Readiness;
@@ -39,6 +40,10 @@ pub(super) struct Endpoint {
     pub(super) instance: String,
     pub(super) loopback_bind: bool,
     pub(super) authenticator: Authenticator,
+    /// How requests that are not authenticated are answered.
+    pub(super) challenges: Challenges,
+    /// The metadata for OAuth clients, if access tokens are accepted.
+    pub(super) protected_resource: Option<ProtectedResource>,
     pub(super) origins: OriginRule,
     pub(super) limiter: Option<Limiter>,
     pub(super) sessions: Arc<Sessions>,

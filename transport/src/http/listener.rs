@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
+use ptc_host::issuers::TokenVerifier;
+use ptc_host::policy::Policy;
 use ptc_host::sign_in::Site;
 use ptc_host::time::{self, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -14,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 
-use super::auth::Authenticator;
+use super::auth::{Acceptance, Authenticator, Challenges};
 use super::body::{Bodies, BodyLimits};
 use super::connection::{Times, serve};
 use super::connection_registry::{ConnectionLimits, ConnectionRegistry};
@@ -22,6 +24,7 @@ use super::counts::Counts;
 use super::endpoint::{Active, Endpoint};
 use super::limiter::Limiter;
 use super::origin::OriginRule;
+use super::protected_resource::ProtectedResource;
 use super::sessions::{SessionLimits, Sessions};
 use super::sign_in::SignInPage;
 use super::tls;
@@ -69,6 +72,10 @@ pub struct Listening {
     pub telemetry: Arc<Telemetry>,
     /// The upstreams to which callers sign in.
     pub sites: Vec<Arc<Site>>,
+    /// Verifies access tokens, if the settings accept some.
+    pub verifier: Option<Arc<dyn TokenVerifier>>,
+    /// What callers may do; everything, without one.
+    pub policy: Option<Arc<Policy>>,
 }
 
 /// A bound address. Connections to it wait until a server takes it.
@@ -127,16 +134,28 @@ impl HttpServer {
             Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner))
                 .sharing(listening.telemetry.sources.state.as_ref());
         let sessions = Arc::new(sessions);
+        let protected_resource = (settings.public_url.as_ref())
+            .zip(settings.oauth.as_ref())
+            .map(|(public, oauth)| ProtectedResource::new(public, oauth));
         let endpoint = Arc::new(Endpoint {
             engine: engine.clone(),
             path: settings.path.clone(),
             instance: settings.instance.clone(),
             loopback_bind,
-            authenticator: Authenticator::new(if settings.auth_disabled {
-                vec![]
-            } else {
-                settings.tokens.clone()
+            authenticator: Authenticator::new(Acceptance {
+                tokens: if settings.auth_disabled { vec![] } else { settings.tokens.clone() },
+                oauth: settings.oauth.is_some(),
+                verifier: listening.verifier,
+                required_scopes: (settings.oauth.iter())
+                    .flat_map(|oauth| oauth.required_scopes.clone())
+                    .collect(),
+                policy: listening.policy,
             }),
+            challenges: match (&protected_resource, &settings.oauth) {
+                (Some(resource), Some(oauth)) => Challenges::new(resource.url(), &oauth.required_scopes),
+                _ => Challenges::default(),
+            },
+            protected_resource,
             origins: OriginRule::new(
                 &settings.allowed_origins,
                 settings.public_url.as_ref().map(PublicUrl::origin),
@@ -327,6 +346,7 @@ impl HttpServer {
             time::sleep(SWEEP_INTERVAL).await;
             let now = time::now();
             self.endpoint.sessions.sweep(now);
+            self.endpoint.authenticator.sweep(now);
             if let Some(limiter) = &self.endpoint.limiter {
                 limiter.sweep(now);
             }

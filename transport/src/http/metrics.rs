@@ -5,24 +5,24 @@ use std::net::IpAddr;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 
-use super::admission::{admit, check_source};
+use super::admission::{Target, admit, check_source};
 use super::answer::{self, HttpResponse};
 use super::endpoint::Endpoint;
 use super::headers::Headers;
 use ptc_observers::metrics::{Exposition, Format, MetricKind};
 
 /// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone.
-pub(super) fn answer(
+pub(super) async fn answer(
     endpoint: &Endpoint,
     peer: IpAddr,
-    authority: Option<&str>,
+    target: Target<'_>,
     method: &Method,
     headers: &Headers<'_>,
 ) -> HttpResponse {
     let admitted = if endpoint.loopback_bind {
-        check_source(endpoint, authority, headers)
+        check_source(endpoint, target.authority, headers)
     } else {
-        admit(endpoint, peer, authority, headers).map(drop)
+        admit(endpoint, peer, target, headers).await.map(drop)
     };
     if let Err(refusal) = admitted {
         return *refusal;

@@ -26,6 +26,7 @@ mod origin;
 mod patience;
 mod portable_id;
 mod post;
+mod protected_resource;
 mod replica_announcements;
 mod replica_listener;
 mod router;

@@ -11,7 +11,7 @@ use ptc_host::text::clip;
 use ptc_host::time::{self, Instant};
 use tracing::{debug, info};
 
-use super::admission::admit;
+use super::admission::{Target, admit};
 use super::answer::{self, HttpResponse, REQUEST_ID};
 use super::endpoint::{Endpoint, RequestFacts, SessionIdError};
 use super::headers::Headers;
@@ -60,29 +60,28 @@ async fn other(
     seen: &mut RequestFacts,
 ) -> HttpResponse {
     let (method, uri, path) = (&parts.method, &parts.uri, parts.uri.path());
-    let authority = authority(parts);
+    let target = Target::of(uri);
     if endpoint.metrics_path.as_deref() == Some(path) {
-        return metrics::answer(endpoint, peer, authority, method, headers);
+        return metrics::answer(endpoint, peer, target, method, headers).await;
     }
     if let Some((status, body)) = probe(method, path, &endpoint.instance, || endpoint.readiness()) {
         return answer::json(status, body);
     }
-    if let Some(answer) = sign_in::answer(endpoint, peer, authority, method, uri, headers, seen).await {
+    let resource = endpoint.protected_resource.as_ref();
+    if let Some(answer) = resource.and_then(|resource| resource.answer(method, path)) {
+        return answer;
+    }
+    if let Some(answer) = sign_in::answer(endpoint, peer, method, uri, headers, seen).await {
         return answer;
     }
     if webhook::is_path(endpoint, path) {
-        return webhook::answer(endpoint, peer, authority, method, path, headers, body).await;
+        return webhook::answer(endpoint, peer, target.authority, method, path, headers, body).await;
     }
-    let request = console::ConsoleRequest { peer, authority, method, uri, headers, body };
+    let request = console::ConsoleRequest { peer, method, uri, headers, body };
     match console::answer(endpoint, request, seen).await {
         Some(answer) => answer,
         None => answer::not_found(&endpoint.path),
     }
-}
-
-/// The authority that the request names as its target.
-fn authority(parts: &Parts) -> Option<&str> {
-    parts.uri.authority().map(|authority| authority.as_str())
 }
 
 /// A request and the facts to report at its end.
@@ -154,7 +153,7 @@ async fn mcp(
     body: Incoming,
     seen: &mut RequestFacts,
 ) -> HttpResponse {
-    let caller = match admit(endpoint, peer, authority(parts), headers) {
+    let caller = match admit(endpoint, peer, Target::of(&parts.uri), headers).await {
         Ok(caller) => caller,
         Err(answer) => return *answer,
     };
@@ -167,7 +166,7 @@ async fn mcp(
     }
     let modern = headers.say_modern();
     match parts.method {
-        Method::POST => post::answer(endpoint, caller, headers, modern, body, seen).await,
+        Method::POST => post::answer(endpoint, &caller, headers, modern, body, seen).await,
         // DELETE closes a session of the handshake era, whatever the header says.
         Method::DELETE if !modern || headers.session_id.first().is_some_and(|id| !id.is_empty()) => {
             Box::pin(delete(endpoint, &caller.principal, headers, seen)).await

@@ -18,8 +18,9 @@ use tokio::task::JoinHandle;
 
 use super::endpoint::Endpoint;
 use super::{BoundListener, HttpServer, Listening};
+use ptc_host::issuers::{TokenRefusal, TokenVerifier, Verification, VerifiedToken};
 use ptc_protocol::SessionNeed;
-use ptc_protocol::settings::{Http, NamedToken, RateLimit};
+use ptc_protocol::settings::{Http, InboundOAuth, NamedToken, PublicUrl, RateLimit};
 use ptc_protocol::testing::{Strings, mock_service};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -30,6 +31,7 @@ fn settings() -> Http {
         port: 0,
         path: "/mcp".into(),
         tokens: vec![],
+        oauth: None,
         auth_disabled: true,
         allowed_origins: vec![],
         tls: None,
@@ -71,6 +73,15 @@ impl Server {
     }
 
     fn needing(need: SessionNeed, settings: &Http, max_concurrent_calls: usize) -> Server {
+        Server::verifying(None, need, settings, max_concurrent_calls)
+    }
+
+    fn verifying(
+        verifier: Option<Arc<dyn TokenVerifier>>,
+        need: SessionNeed,
+        settings: &Http,
+        max_concurrent_calls: usize,
+    ) -> Server {
         let (mut service, strings) = mock_service(max_concurrent_calls);
         service.session_need = need;
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
@@ -79,6 +90,8 @@ impl Server {
             memory: MemoryBudget::new(1 << 30),
             telemetry: Arc::default(),
             sites: Vec::new(),
+            verifier,
+            policy: None,
         };
         let server = HttpServer::new(
             settings,
@@ -331,6 +344,207 @@ async fn tokens_and_the_limiter() {
         client.post(&[("Authorization", &good), ("MCP-Session-Id", &session)], request(2, "ping")).await;
     assert_eq!(own.json()["result"], json!({}));
     assert_eq!(client.ask("GET", "/health", &[], "").await.status, 200);
+}
+
+/// Knows tokens by what they are called.
+#[derive(Debug)]
+struct NamedVerdicts;
+
+impl TokenVerifier for NamedVerdicts {
+    fn verify<'a>(&'a self, token: &'a str) -> Verification<'a> {
+        let good = |scopes: &[&str]| {
+            Ok(VerifiedToken {
+                issuer: "https://i.example".into(),
+                subject: "ann".into(),
+                scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+                claims: vec![],
+                life: Duration::from_secs(60),
+            })
+        };
+        let invalid = |description| Err(TokenRefusal::Invalid { description });
+        let verdict = match token {
+            "good" => good(&["mcp:read", "mcp:write", "more"]),
+            "narrow" => good(&["mcp:read"]),
+            "expired" => Err(TokenRefusal::Expired),
+            "elsewhere" => invalid("the token is for another audience"),
+            "foreign" => invalid("the token is from another issuer"),
+            "away" => Err(TokenRefusal::Unavailable),
+            _ => invalid("the token cannot be verified"),
+        };
+        Box::pin(std::future::ready(verdict))
+    }
+}
+
+fn with_oauth(tokens: Vec<NamedToken>, rate_limit: Option<RateLimit>) -> Http {
+    Http {
+        tokens,
+        auth_disabled: false,
+        oauth: Some(InboundOAuth {
+            issuers: vec!["https://i.example".into()],
+            audiences: vec!["https://ptc.example/a/mcp".into()],
+            required_scopes: vec!["mcp:read".into(), "mcp:write".into(), "offline_access".into()],
+            any_type: false,
+            introspection_client: None,
+        }),
+        public_url: PublicUrl::parse("https://ptc.example/a/mcp"),
+        rate_limit,
+        console: true,
+        metrics: true,
+        ..settings()
+    }
+}
+
+/// The table of auth.md 13.3.
+#[tokio::test]
+async fn requests_without_a_good_access_token_have_the_answers_of_the_specification() {
+    let rate_limit =
+        RateLimit { window: Duration::from_secs(60), max_failures: 4, block: Duration::from_secs(60) };
+    let fixed = NamedToken { name: "ci".into(), token: Secret::new(TOKEN), is_operator: false };
+    let mut settings = with_oauth(vec![fixed], Some(rate_limit));
+    settings.oauth.as_mut().unwrap().required_scopes.pop();
+    let server = Server::verifying(Some(Arc::new(NamedVerdicts)), SessionNeed::State, &settings, 4);
+    let mut client = server.connect().await;
+    let metadata = r#"resource_metadata="https://ptc.example/.well-known/oauth-protected-resource/a/mcp""#;
+    let scope = r#"scope="mcp:read mcp:write""#;
+    let invalid = |description: &str| {
+        format!(r#"Bearer error="invalid_token", error_description="{description}", {metadata}, {scope}"#)
+    };
+    let malformed = format!(r#"Bearer error="invalid_request", {metadata}"#);
+    let narrow = format!(r#"Bearer error="insufficient_scope", {scope}, {metadata}"#);
+    let long = format!("Bearer {}", "x".repeat(16 << 10));
+    let authorization = |value: &'static str| vec![("Authorization", value)];
+    // Those that are no guesses, as often as one likes.
+    for _ in 0..3 {
+        for (headers, status, challenge) in [
+            (vec![], 401, Some(format!("Bearer {metadata}, {scope}"))),
+            (authorization("Bearer expired"), 401, Some(invalid("the token has expired"))),
+            (authorization("Bearer narrow"), 403, Some(narrow.clone())),
+            (authorization("Bearer away"), 503, None),
+        ] {
+            let reply = client.post(&headers, initialize("2025-06-18")).await;
+            assert_eq!(
+                (reply.status, reply.header("www-authenticate")),
+                (status, challenge.as_deref()),
+                "{headers:?}"
+            );
+            let after = (status == 503).then_some("5");
+            assert_eq!(reply.header("retry-after"), after, "{headers:?}");
+        }
+    }
+    let good = async |client: &mut Client, path: &str| {
+        let headers = [("Authorization", "Bearer good")];
+        client.ask("POST", path, &headers, &initialize("2025-06-18").to_string()).await.status
+    };
+    let rows: Vec<(Vec<(&str, &str)>, &str, u16, String)> = vec![
+        (authorization("Bearer elsewhere"), "/mcp", 401, invalid("the token is for another audience")),
+        (authorization("Bearer foreign"), "/mcp", 401, invalid("the token is from another issuer")),
+        (authorization("Bearer guess"), "/mcp", 401, invalid("the token cannot be verified")),
+        (authorization("Basic Zm9vOmJhcg=="), "/mcp", 400, malformed.clone()),
+        (
+            [authorization("Bearer good"), authorization("Bearer good")].concat(),
+            "/mcp",
+            400,
+            malformed.clone(),
+        ),
+        (vec![("Authorization", &long)], "/mcp", 400, malformed.clone()),
+        (vec![], "/mcp?access_token=good", 400, malformed.clone()),
+        (authorization("Bearer good"), "/mcp?access_token=good", 400, malformed),
+    ];
+    for (headers, path, status, challenge) in rows {
+        let reply = client.ask("POST", path, &headers, &initialize("2025-06-18").to_string()).await;
+        assert_eq!(
+            (reply.status, reply.header("www-authenticate")),
+            (status, Some(&*challenge)),
+            "{path} {status}"
+        );
+        // A good token passes, and the limiter forgets the failures before it.
+        assert_eq!(good(&mut client, "/mcp?x=1").await, 200);
+    }
+    // Guesses are limited, and what is no guess is not.
+    for _ in 0..4 {
+        client.post(&[("Authorization", "Bearer guess")], initialize("2025-06-18")).await;
+    }
+    let blocked = client.post(&[("Authorization", "Bearer guess")], initialize("2025-06-18")).await;
+    assert_eq!((blocked.status, blocked.header("www-authenticate")), (429, None));
+    assert_eq!(client.post(&[], initialize("2025-06-18")).await.status, 401);
+    let fixed = format!("Bearer {TOKEN}");
+    assert_eq!(client.post(&[("Authorization", &fixed)], initialize("2025-06-18")).await.status, 200);
+    // The same door stands before everything else that has one.
+    for (method, path) in
+        [("GET", "/console/api/state"), ("POST", "/oauth/start?upstream=x"), ("DELETE", "/mcp")]
+    {
+        let reply = client.ask(method, path, &[], "").await;
+        let expected = format!("Bearer {metadata}, {scope}");
+        assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some(&*expected)), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn malformed_credentials_are_no_wrong_tokens_without_oauth_either() {
+    let tokens = vec![NamedToken { name: "a".into(), token: Secret::new(TOKEN), is_operator: false }];
+    let server = Server::start(&Http { tokens, auth_disabled: false, ..settings() }, 4);
+    let mut client = server.connect().await;
+    let good = format!("Bearer {TOKEN}");
+    for (headers, path) in [
+        (vec![("Authorization", &*good), ("Authorization", &good)], "/mcp"),
+        (vec![("Authorization", "Basic Zm9vOmJhcg==")], "/mcp"),
+        (vec![], "/mcp?access_token=x"),
+    ] {
+        let reply = client.ask("POST", path, &headers, &initialize("2025-06-18").to_string()).await;
+        let challenge = Some("Bearer error=\"invalid_request\"");
+        assert_eq!((reply.status, reply.header("www-authenticate")), (400, challenge), "{path}");
+    }
+    // Without issuers there is nothing to discover.
+    let reply = client.ask("GET", "/.well-known/oauth-protected-resource", &[], "").await;
+    assert_eq!(reply.status, 404);
+}
+
+#[tokio::test]
+async fn metadata_name_the_resource_and_its_issuers_whoever_asks() {
+    let settings = with_oauth(vec![], None);
+    let server = Server::verifying(Some(Arc::new(NamedVerdicts)), SessionNeed::State, &settings, 4);
+    let mut client = server.connect().await;
+    let expected = json!({
+        "resource": "https://ptc.example/a/mcp",
+        "authorization_servers": ["https://i.example"],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "ptc",
+        "scopes_supported": ["mcp:read", "mcp:write"],
+    });
+    for path in [
+        "/.well-known/oauth-protected-resource/a/mcp",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/a/mcp/",
+    ] {
+        for headers in [
+            &[][..],
+            &[("Host", "evil.example"), ("Origin", "https://evil.example")],
+            &[("X-Forwarded-Host", "evil.example"), ("Forwarded", "host=evil.example;proto=http")],
+            &[("Authorization", "Bearer guess")],
+        ] {
+            let reply = client.ask("GET", path, headers, "").await;
+            assert_eq!((reply.status, reply.json()), (200, expected.clone()), "{path} {headers:?}");
+            assert_eq!(reply.header("cache-control"), Some("max-age=3600"));
+            assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
+        }
+    }
+    let reply = client.ask("POST", "/.well-known/oauth-protected-resource", &[], "{}").await;
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("GET, HEAD")));
+    // It is no authorization server, and pretends to be none.
+    for path in [
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/oauth-authorization-server/a/mcp",
+        "/.well-known/openid-configuration",
+        "/authorize",
+        "/token",
+        "/register",
+    ] {
+        let reply = client.ask("GET", path, &[], "").await;
+        assert_eq!((reply.status, reply.header("access-control-allow-origin")), (404, None), "{path}");
+    }
+    // There is no anonymous caller beside issuers.
+    assert_eq!(client.post(&[], initialize("2025-06-18")).await.status, 401);
 }
 
 #[tokio::test]
@@ -1070,6 +1284,8 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
         memory: MemoryBudget::new(1 << 30),
         telemetry: Arc::default(),
         sites: Vec::new(),
+        verifier: None,
+        policy: None,
     };
     let server = HttpServer::new(
         &settings(),

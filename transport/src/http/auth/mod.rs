@@ -1,19 +1,62 @@
-//! Bearer authentication.
+//! Bearer authentication: static tokens, then access tokens of the configured issuers (auth.md 13).
 
+mod challenge;
+#[cfg(test)]
+mod tests;
+mod verdicts;
+
+use std::ops::Deref;
 use std::sync::Arc;
+
+use ptc_host::issuers::{TokenRefusal, TokenVerifier, VerifiedToken};
+use ptc_host::policy::{Authority, Caller, Claim, Policy};
+use ptc_host::time::{self, Instant};
 
 use super::headers::Headers;
 use ptc_protocol::Connection;
-use ptc_protocol::principal::{ANONYMOUS, Owner, Principal};
+use ptc_protocol::principal::{ANONYMOUS, Owner, Principal, Principals};
 use ptc_protocol::settings::NamedToken;
 
-/// The callers that may use the listener.
+pub(super) use challenge::Challenges;
+use verdicts::Verdicts;
+
+/// Longest value of `Authorization`, in bytes.
+const MAX_HEADER_BYTES: usize = 16 << 10;
+
+/// Decides who the caller of a request is.
 #[derive(Debug)]
 pub(super) struct Authenticator {
     /// The tokens and their callers.
     tokens: Vec<(NamedToken, HttpCaller)>,
-    /// The one caller of a listener without tokens.
-    anonymous: HttpCaller,
+    /// The one caller of a listener that requires nothing.
+    anonymous: Option<HttpCaller>,
+    /// The rest of a listener that accepts access tokens.
+    access_tokens: Option<AccessTokens>,
+}
+
+/// Access tokens: who verifies them, and what is known of those that came before.
+#[derive(Debug)]
+struct AccessTokens {
+    verifier: Arc<dyn TokenVerifier>,
+    required_scopes: Vec<String>,
+    policy: Option<Arc<Policy>>,
+    verdicts: Verdicts,
+    principals: Principals,
+}
+
+/// What a listener accepts.
+#[derive(Debug, Default)]
+pub(super) struct Acceptance {
+    /// The static tokens.
+    pub(super) tokens: Vec<NamedToken>,
+    /// True if access tokens are accepted, even if there is no verifier: then none is good.
+    pub(super) oauth: bool,
+    /// Who verifies access tokens.
+    pub(super) verifier: Option<Arc<dyn TokenVerifier>>,
+    /// The scopes that every access token must have.
+    pub(super) required_scopes: Vec<String>,
+    /// What callers may do, if there is a policy.
+    pub(super) policy: Option<Arc<Policy>>,
 }
 
 /// A caller, and the shared conversation of its modern requests. Each request is independent, so the conversation keeps
@@ -22,14 +65,45 @@ pub(super) struct Authenticator {
 pub(super) struct HttpCaller {
     pub(super) principal: Principal,
     pub(super) modern: Arc<Connection>,
-    /// True if it sees the runs of all callers and may answer for them.
-    pub(super) is_operator: bool,
+    /// True if its token marks it as an operator.
+    is_marked: bool,
+    /// Who it is for the policy, and what that allows; `None` without a policy.
+    pub(super) authority: Option<Arc<Authority>>,
 }
 
 impl HttpCaller {
-    fn new(name: &str, is_operator: bool) -> Self {
-        let principal = Principal::named(name);
-        HttpCaller { modern: Connection::stateless(Owner::of(principal.clone())), principal, is_operator }
+    fn new(principal: Principal, is_operator: bool, authority: Option<Authority>) -> Self {
+        HttpCaller {
+            modern: Connection::stateless(Owner::of(principal.clone())),
+            principal,
+            is_marked: is_operator,
+            authority: authority.map(Arc::new),
+        }
+    }
+
+    /// True if it sees the runs of all callers and may answer for them, by its token or by the policy.
+    pub(super) fn is_operator(&self) -> bool {
+        self.is_marked || self.authority.as_ref().is_some_and(|authority| authority.grant.is_operator())
+    }
+}
+
+/// The caller of a request.
+#[derive(Debug)]
+pub(super) enum KnownCaller<'a> {
+    /// That of a static token, or of a listener that requires nothing.
+    Configured(&'a HttpCaller),
+    /// That of an access token.
+    Verified(Arc<HttpCaller>),
+}
+
+impl Deref for KnownCaller<'_> {
+    type Target = HttpCaller;
+
+    fn deref(&self) -> &HttpCaller {
+        match self {
+            Self::Configured(caller) => caller,
+            Self::Verified(caller) => caller,
+        }
     }
 }
 
@@ -38,40 +112,173 @@ impl HttpCaller {
 pub(super) enum AuthenticationError {
     /// No credentials were sent.
     Missing,
-    /// The credentials are wrong.
-    Invalid,
+    /// The request does not carry one bearer token in one header of at most 16 KiB.
+    Malformed,
+    /// The static token is wrong.
+    Unknown,
+    /// The access token is refused, for this reason.
+    Invalid(&'static str),
+    /// The access token has expired; everything else about it is good.
+    Expired,
+    /// The access token is good and lacks a required scope.
+    InsufficientScope,
+    /// Nobody can tell now whether the access token is good.
+    Unavailable,
+}
+
+/// What is known of a request without asking anybody.
+enum Glance<'a, 'h> {
+    Known(Result<KnownCaller<'a>, AuthenticationError>),
+    /// An access token that must be verified.
+    Token(&'a AccessTokens, &'h str),
 }
 
 impl Authenticator {
-    /// Admits these tokens; everyone, if there are none.
-    pub(super) fn new(tokens: Vec<NamedToken>) -> Self {
-        let caller = |token: NamedToken| {
-            let caller = HttpCaller::new(&token.name, token.is_operator);
+    /// Admits callers as `acceptance` says; everyone, if it requires nothing.
+    pub(super) fn new(acceptance: Acceptance) -> Self {
+        let Acceptance { tokens, oauth, verifier, required_scopes, policy } = acceptance;
+        let authority_of = |name: &str| policy.as_ref().map(|policy| policy.authority(Caller::named(name)));
+        let principals = Principals::default();
+        let is_open = tokens.is_empty() && !oauth;
+        let configured = |name: &str, is_operator| {
+            HttpCaller::new(principals.named(name), is_operator, authority_of(name))
+        };
+        let anonymous = is_open.then(|| configured(ANONYMOUS, false));
+        let with_caller = |token: NamedToken| {
+            let caller = configured(&token.name, token.is_operator);
             (token, caller)
         };
         Authenticator {
-            tokens: tokens.into_iter().map(caller).collect(),
-            anonymous: HttpCaller::new(ANONYMOUS, false),
+            tokens: tokens.into_iter().map(with_caller).collect(),
+            anonymous,
+            access_tokens: verifier.filter(|_| oauth).map(|verifier| AccessTokens {
+                verifier,
+                required_scopes,
+                policy: policy.clone(),
+                verdicts: Verdicts::new(),
+                principals,
+            }),
         }
     }
 
-    /// The caller of a request.
-    pub(super) fn caller(&self, headers: &Headers<'_>) -> Result<&HttpCaller, AuthenticationError> {
-        if self.tokens.is_empty() {
-            return Ok(&self.anonymous);
+    /// The caller of a request with this query and these headers.
+    pub(super) async fn caller(
+        &self,
+        query: Option<&str>,
+        headers: &Headers<'_>,
+    ) -> Result<KnownCaller<'_>, AuthenticationError> {
+        match self.glance(query, headers) {
+            Glance::Known(known) => known,
+            // Boxed, so that requests that need not wait do not carry it.
+            Glance::Token(access, token) => Box::pin(access.verified(token)).await.map(KnownCaller::Verified),
         }
-        let value = headers.authorization.only().map_err(|()| AuthenticationError::Invalid)?;
-        let value = value.ok_or(AuthenticationError::Missing)?;
-        let candidate = bearer(value.as_bytes()).ok_or(AuthenticationError::Invalid)?;
+    }
+
+    fn glance<'a, 'h>(&'a self, query: Option<&str>, headers: &Headers<'h>) -> Glance<'a, 'h> {
+        if let Some(anonymous) = &self.anonymous {
+            return Glance::Known(Ok(KnownCaller::Configured(anonymous)));
+        }
+        let token = match presented(query, headers) {
+            Ok(token) => token,
+            Err(why) => return Glance::Known(Err(why)),
+        };
         // All tokens are compared, so that the time does not reveal which one a guess came close to.
         let mut found = None;
-        for (token, caller) in &self.tokens {
-            if token.token.matches(candidate) {
+        for (known, caller) in &self.tokens {
+            if known.token.matches(token) {
                 found = Some(caller);
             }
         }
-        found.ok_or(AuthenticationError::Invalid)
+        if let Some(caller) = found {
+            return Glance::Known(Ok(KnownCaller::Configured(caller)));
+        }
+        let Some(access) = &self.access_tokens else {
+            return Glance::Known(Err(AuthenticationError::Unknown));
+        };
+        match (access.verdicts.find(token, time::now()), std::str::from_utf8(token)) {
+            (Some(caller), _) => Glance::Known(Ok(KnownCaller::Verified(caller))),
+            (None, Ok(token)) => Glance::Token(access, token),
+            (None, Err(_)) => Glance::Known(Err(AuthenticationError::Invalid(challenge::CANNOT_BE_VERIFIED))),
+        }
     }
+
+    /// Forgets verdicts that have ended.
+    pub(super) fn sweep(&self, now: Instant) {
+        if let Some(access) = &self.access_tokens {
+            access.verdicts.sweep(now);
+        }
+    }
+
+    /// True if a request that fails so is a guess at credentials, which the limiter counts.
+    pub(super) fn is_guess(&self, why: AuthenticationError) -> bool {
+        match why {
+            AuthenticationError::Malformed
+            | AuthenticationError::Unknown
+            | AuthenticationError::Invalid(_) => true,
+            // Every OAuth client begins with a request without a token.
+            AuthenticationError::Missing => self.access_tokens.is_none(),
+            AuthenticationError::Expired
+            | AuthenticationError::InsufficientScope
+            | AuthenticationError::Unavailable => false,
+        }
+    }
+}
+
+impl AccessTokens {
+    /// The caller of a token that has no verdict yet.
+    async fn verified(&self, token: &str) -> Result<Arc<HttpCaller>, AuthenticationError> {
+        let verified = self.verifier.verify(token).await.map_err(|refusal| match refusal {
+            TokenRefusal::Expired => AuthenticationError::Expired,
+            TokenRefusal::Invalid { description } => AuthenticationError::Invalid(description),
+            TokenRefusal::Unavailable => AuthenticationError::Unavailable,
+        })?;
+        let has = |scope: &String| verified.scopes.contains(scope);
+        if !self.required_scopes.iter().all(has) {
+            return Err(AuthenticationError::InsufficientScope);
+        }
+        let until = time::now() + verified.life;
+        let caller = Arc::new(self.caller_of(verified));
+        self.verdicts.insert(token.as_bytes(), caller.clone(), until);
+        Ok(caller)
+    }
+
+    fn caller_of(&self, token: VerifiedToken) -> HttpCaller {
+        // An issuer has no `|` (the start refuses one), so that no two pairs have one name.
+        let principal = self.principals.named(&format!("{}|{}", token.issuer, token.subject));
+        let authority = self.policy.as_ref().map(|policy| policy.authority(facts(&principal, token, policy)));
+        HttpCaller::new(principal, false, authority)
+    }
+}
+
+/// What a policy knows of the bearer of a token: of its claims only those that rules ask for.
+fn facts(principal: &Principal, token: VerifiedToken, policy: &Policy) -> Caller {
+    let wanted = policy.claims();
+    let boxed = |texts: Vec<String>| texts.into_iter().map(String::into_boxed_str).collect();
+    let claims = token.claims.into_iter().filter(|(name, _)| wanted.contains(&name.as_str()));
+    Caller {
+        principal: principal.shared_name(),
+        issuer: Some(token.issuer.into()),
+        subject: Some(token.subject.into()),
+        scopes: boxed(token.scopes),
+        claims: claims.map(|(name, values)| Claim { name: name.into(), values: boxed(values) }).collect(),
+    }
+}
+
+/// The bearer token of a request (RFC 6750 2). A token in the query would be in logs and histories.
+fn presented<'h>(query: Option<&str>, headers: &Headers<'h>) -> Result<&'h [u8], AuthenticationError> {
+    if query.is_some_and(has_token) {
+        return Err(AuthenticationError::Malformed);
+    }
+    let value = headers.authorization.only().map_err(|()| AuthenticationError::Malformed)?;
+    let value = value.ok_or(AuthenticationError::Missing)?;
+    if value.len() > MAX_HEADER_BYTES {
+        return Err(AuthenticationError::Malformed);
+    }
+    bearer(value.as_bytes()).ok_or(AuthenticationError::Malformed)
+}
+
+fn has_token(query: &str) -> bool {
+    url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "access_token")
 }
 
 /// The credentials behind the scheme, which is matched without regard to case.
@@ -80,55 +287,4 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     let credentials = rest.trim_ascii();
     (scheme.eq_ignore_ascii_case(b"Bearer") && rest.first() == Some(&b' ') && !credentials.is_empty())
         .then_some(credentials)
-}
-
-#[cfg(test)]
-mod tests {
-    use http::header::AUTHORIZATION;
-    use http::{HeaderMap, HeaderValue};
-    use ptc_host::credentials::Secret;
-
-    use super::*;
-
-    #[test]
-    fn tokens_have_names() {
-        let named = |name: &str, token: &str| NamedToken {
-            name: name.into(),
-            token: Secret::new(token),
-            is_operator: name == "b",
-        };
-        let auth = Authenticator::new(vec![named("a", "token-a"), named("b", "token-b")]);
-        let ask = |values: &[&str]| {
-            let mut headers = HeaderMap::new();
-            for value in values {
-                headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
-            }
-            auth.caller(&Headers::of(&headers)).map(|caller| caller.principal.name().to_owned())
-        };
-        assert_eq!(ask(&["Bearer token-b"]).unwrap(), "b");
-        assert_eq!(ask(&["bEARER  token-a"]).unwrap(), "a");
-        let is_operator = |token: &str| {
-            let mut headers = HeaderMap::new();
-            headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
-            auth.caller(&Headers::of(&headers)).unwrap().is_operator
-        };
-        assert!(is_operator("token-b") && !is_operator("token-a"));
-        assert_eq!(ask(&[]), Err(AuthenticationError::Missing));
-        for wrong in [
-            "Bearer",
-            "Bearer ",
-            "Bearertoken-a",
-            "Basic token-a",
-            "token-a",
-            "Bearer token-",
-            "Bearer token-aa",
-        ] {
-            assert_eq!(ask(&[wrong]), Err(AuthenticationError::Invalid), "{wrong}");
-        }
-        assert_eq!(ask(&["Bearer token-a", "Bearer token-a"]), Err(AuthenticationError::Invalid));
-        assert_eq!(
-            Authenticator::new(vec![]).caller(&Headers::of(&HeaderMap::new())).unwrap().principal.name(),
-            "anonymous"
-        );
-    }
 }

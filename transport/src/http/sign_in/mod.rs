@@ -16,7 +16,7 @@ use ptc_host::sign_in::redirect_address;
 use ptc_host::visible::visible_line;
 use tracing::warn;
 
-use super::admission::{admit, check_source};
+use super::admission::{Target, admit, check_source};
 use super::answer::{self, HttpResponse};
 use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
@@ -42,7 +42,6 @@ pub(super) fn holds_data(path: &str) -> bool {
 pub(super) async fn answer(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
-    authority: Option<&str>,
     method: &Method,
     uri: &Uri,
     headers: &Headers<'_>,
@@ -52,7 +51,7 @@ pub(super) async fn answer(
     let answer = match (uri.path(), method) {
         (START, &Method::GET | &Method::HEAD) => answer::page(page::PAGE.page()),
         (START, &Method::POST) => {
-            let caller = match admit(endpoint, peer, authority, headers) {
+            let caller = match admit(endpoint, peer, Target::of(uri), headers).await {
                 Ok(caller) => caller,
                 Err(refusal) => return Some(*refusal),
             };
@@ -63,7 +62,7 @@ pub(super) async fn answer(
         }
         (START, _) => answer::method_not_allowed("GET, HEAD, POST"),
         (CALLBACK, &Method::GET) => {
-            if let Err(refusal) = check_source(endpoint, authority, headers) {
+            if let Err(refusal) = check_source(endpoint, Target::of(uri).authority, headers) {
                 return Some(*refusal);
             }
             let query = uri.query().unwrap_or_default().to_owned();

@@ -1,0 +1,203 @@
+//! Who the caller is, by static tokens and by access tokens with a verifier that the tests script.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use ptc_host::credentials::Secret;
+use ptc_host::issuers::Verification;
+
+use super::*;
+
+fn named(name: &str, token: &str) -> NamedToken {
+    NamedToken { name: name.into(), token: Secret::new(token), is_operator: name == "b" }
+}
+
+/// Knows some tokens, and counts how often it is asked.
+#[derive(Debug, Default)]
+struct Script {
+    answers: HashMap<&'static str, Result<VerifiedToken, TokenRefusal>>,
+    asked: AtomicUsize,
+}
+
+impl TokenVerifier for Script {
+    fn verify<'a>(&'a self, token: &'a str) -> Verification<'a> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let unknown = TokenRefusal::Invalid { description: "the token cannot be verified" };
+        let answer = self.answers.get(token).cloned().unwrap_or(Err(unknown));
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+fn token(subject: &str, scopes: &[&str], seconds: u64) -> VerifiedToken {
+    VerifiedToken {
+        issuer: "https://i.example".into(),
+        subject: subject.into(),
+        scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+        claims: vec![
+            ("groups".into(), vec!["support".into(), "all".into()]),
+            ("email".into(), vec!["ann@example.com".into()]),
+        ],
+        life: Duration::from_secs(seconds),
+    }
+}
+
+async fn ask(
+    authenticator: &Authenticator,
+    query: Option<&str>,
+    values: &[&str],
+) -> Result<String, AuthenticationError> {
+    let mut headers = HeaderMap::new();
+    for value in values {
+        headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+    }
+    let caller = authenticator.caller(query, &Headers::of(&headers)).await?;
+    Ok(caller.principal.name().to_owned())
+}
+
+fn with_tokens(tokens: Vec<NamedToken>) -> Authenticator {
+    Authenticator::new(Acceptance { tokens, ..Acceptance::default() })
+}
+
+#[tokio::test]
+async fn tokens_have_names() {
+    let auth = with_tokens(vec![named("a", "token-a"), named("b", "token-b"), named("a", "token-c")]);
+    let ask = async |values: &[&str]| ask(&auth, None, values).await;
+    assert_eq!(ask(&["Bearer token-b"]).await.unwrap(), "b");
+    assert_eq!(ask(&["bEARER  token-a"]).await.unwrap(), "a");
+    let caller = async |token: &str| {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        (caller.principal.number(), caller.is_operator())
+    };
+    assert!(caller("token-b").await.1 && !caller("token-a").await.1);
+    // Two tokens of one name are one principal.
+    assert_eq!(caller("token-a").await.0, caller("token-c").await.0);
+    assert_eq!(ask(&[]).await, Err(AuthenticationError::Missing));
+    for wrong in ["Bearer token-", "Bearer token-aa"] {
+        assert_eq!(ask(&[wrong]).await, Err(AuthenticationError::Unknown), "{wrong}");
+    }
+    for wrong in ["Bearer", "Bearer ", "Bearertoken-a", "Basic token-a", "token-a", ""] {
+        assert_eq!(ask(&[wrong]).await, Err(AuthenticationError::Malformed), "{wrong}");
+    }
+    assert_eq!(ask(&["Bearer token-a", "Bearer token-a"]).await, Err(AuthenticationError::Malformed));
+    let long = format!("Bearer {}", "x".repeat(16 << 10));
+    assert_eq!(ask(&[&long]).await, Err(AuthenticationError::Malformed));
+}
+
+#[tokio::test]
+async fn a_listener_that_requires_nothing_knows_one_caller() {
+    let open = with_tokens(vec![]);
+    assert_eq!(ask(&open, None, &[]).await.unwrap(), "anonymous");
+    assert_eq!(ask(&open, Some("access_token=x"), &["Basic x"]).await.unwrap(), "anonymous");
+    // Without a verifier nobody is admitted, least of all as anonymous.
+    let shut = Authenticator::new(Acceptance { oauth: true, ..Acceptance::default() });
+    assert_eq!(ask(&shut, None, &[]).await, Err(AuthenticationError::Missing));
+    assert_eq!(ask(&shut, None, &["Bearer x"]).await, Err(AuthenticationError::Unknown));
+}
+
+#[tokio::test]
+async fn a_token_in_the_query_is_refused_beside_any_header() {
+    let auth = with_tokens(vec![named("a", "token-a")]);
+    let ask = async |query: &str| ask(&auth, Some(query), &["Bearer token-a"]).await;
+    for query in ["access_token=token-a", "x=1&access_token", "access%5Ftoken=x"] {
+        assert_eq!(ask(query).await, Err(AuthenticationError::Malformed), "{query}");
+    }
+    for query in ["", "access_tokens=1", "x=access_token"] {
+        assert_eq!(ask(query).await.unwrap(), "a", "{query}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_tokens_are_verified_once_and_again_when_their_verdict_has_ended() {
+    let script = Arc::new(Script {
+        answers: HashMap::from([
+            ("ann-1", Ok(token("ann", &["mcp:read"], 60))),
+            ("ann-2", Ok(token("ann", &["mcp:read", "more"], 60))),
+            ("narrow", Ok(token("ann", &["more"], 60))),
+            ("old", Err(TokenRefusal::Expired)),
+            ("away", Err(TokenRefusal::Unavailable)),
+        ]),
+        asked: AtomicUsize::new(0),
+    });
+    let auth = Authenticator::new(Acceptance {
+        tokens: vec![named("a", "token-a")],
+        oauth: true,
+        verifier: Some(script.clone()),
+        required_scopes: vec!["mcp:read".into()],
+        policy: None,
+    });
+    let caller = async |token: &str| ask(&auth, None, &[&format!("Bearer {token}")]).await;
+    let asked = || script.asked.load(Ordering::Relaxed);
+    assert_eq!(caller("token-a").await.unwrap(), "a");
+    assert_eq!(asked(), 0);
+    for _ in 0..3 {
+        assert_eq!(caller("ann-1").await.unwrap(), "https://i.example|ann");
+    }
+    assert_eq!(asked(), 1);
+    let number = async |token: &str| {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        assert!(!caller.is_operator() && caller.authority.is_none());
+        caller.principal.number()
+    };
+    // What a person uses is counted once, whatever token it comes with.
+    assert_eq!(number("ann-1").await, number("ann-2").await);
+    assert_eq!(asked(), 2);
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(caller("ann-1").await.unwrap(), "https://i.example|ann");
+    assert_eq!(asked(), 3);
+    for (token, why) in [
+        ("narrow", AuthenticationError::InsufficientScope),
+        ("old", AuthenticationError::Expired),
+        ("away", AuthenticationError::Unavailable),
+        ("guess", AuthenticationError::Invalid("the token cannot be verified")),
+    ] {
+        assert_eq!(caller(token).await, Err(why), "{token}");
+        assert_eq!(auth.is_guess(why), token == "guess", "{token}");
+    }
+    assert!(!auth.is_guess(AuthenticationError::Missing) && auth.is_guess(AuthenticationError::Malformed));
+    assert!(with_tokens(vec![named("a", "token-a")]).is_guess(AuthenticationError::Missing));
+}
+
+#[tokio::test]
+async fn a_policy_knows_the_claims_that_it_asks_for() {
+    let file = r#"{"rules": [
+        {"name": "s", "match": {"claim": {"groups": "support"}}, "upstreams": {"x": {"allow": ["*"]}}, "operator": true},
+        {"match": {"principal": "a"}, "upstreams": {"y": {"allow": ["*"]}}}]}"#;
+    let policy = Arc::new(Policy::parse(file).unwrap());
+    let script = Script {
+        answers: HashMap::from([("ann", Ok(token("ann", &["mcp:read"], 60)))]),
+        asked: AtomicUsize::new(0),
+    };
+    let auth = Authenticator::new(Acceptance {
+        tokens: vec![named("a", "token-a")],
+        oauth: true,
+        verifier: Some(Arc::new(script)),
+        required_scopes: vec![],
+        policy: Some(policy),
+    });
+    let authority = async |token: &str| {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        (caller.authority.clone().unwrap(), caller.is_operator())
+    };
+    let (ann, is_operator) = authority("ann").await;
+    assert!(is_operator && ann.grant.upstream("x") && !ann.grant.upstream("y"));
+    assert_eq!(&*ann.caller.principal, "https://i.example|ann");
+    assert_eq!(
+        (ann.caller.issuer.as_deref(), ann.caller.subject.as_deref()),
+        (Some("https://i.example"), Some("ann"))
+    );
+    assert_eq!(ann.caller.scopes.iter().map(|scope| &**scope).collect::<Vec<_>>(), ["mcp:read"]);
+    let claims: Vec<&str> = ann.caller.claims.iter().map(|claim| &*claim.name).collect();
+    assert_eq!(claims, ["groups"]);
+    let (fixed, is_operator) = authority("token-a").await;
+    assert!(!is_operator && fixed.grant.upstream("y") && !fixed.grant.upstream("x"));
+    assert_eq!(fixed.caller, Caller::named("a"));
+}

@@ -1,5 +1,6 @@
 //! Tests of the whole product: real servers in processes of their own and in this one, with their clients, upstreams and stores.
 
+mod access_tokens;
 mod agent;
 mod aggregation;
 mod approvals;

@@ -1,5 +1,6 @@
 //! A scriptable authorization server, and the protected server behind it, on one loopback port. It consents by itself.
 
+mod issuer;
 mod request;
 mod resource;
 mod script;
@@ -7,6 +8,7 @@ mod server;
 mod state;
 mod tokens;
 
+pub use issuer::INTROSPECTION_CLIENT;
 pub use request::Hit;
 pub use script::{Iss, Registration, Rotation, Script, Trouble};
 

@@ -82,6 +82,8 @@ impl Shared {
             "/token" => self.token(hit, &script, &mut state),
             "/device" => self.device(hit, &script, &mut state),
             "/revoke" => super::tokens::revoke(hit, &mut state),
+            "/jwks" => json_answer(200, &self.signing.set()),
+            "/introspect" => super::issuer::introspect(hit, &state.opaque),
             _ => (404, Vec::new(), Vec::new()),
         }
     }
@@ -106,6 +108,8 @@ impl Shared {
             "token_endpoint": at("/token"),
             "revocation_endpoint": at("/revoke"),
             "device_authorization_endpoint": at("/device"),
+            "jwks_uri": at("/jwks"),
+            "introspection_endpoint": at("/introspect"),
             "response_types_supported": ["code"],
             "token_endpoint_auth_methods_supported": script.methods,
         });

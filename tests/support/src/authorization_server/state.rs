@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ptc_mcp::json::Value;
+
+use super::issuer::SigningKey;
 use super::request::Hit;
 use super::script::Script;
 
@@ -50,6 +53,8 @@ pub(super) struct State {
     pub(super) clients: HashMap<String, Registered>,
     /// Those that were registered, and are not known any more.
     pub(super) forgotten: Vec<String>,
+    /// What is said of opaque tokens for resources elsewhere.
+    pub(super) opaque: HashMap<String, Value>,
     /// Every secret that was given out.
     pub(super) issued: Vec<String>,
     count: u64,
@@ -73,6 +78,8 @@ pub(super) struct Shared {
     pub(super) origin: OnceLock<String>,
     pub(super) script: Mutex<Script>,
     state: Mutex<State>,
+    /// Signs the tokens for resources elsewhere.
+    pub(super) signing: SigningKey,
     /// Seconds by which its clock is ahead.
     pub(super) ahead: AtomicU64,
 }
@@ -83,6 +90,7 @@ impl Shared {
             origin: OnceLock::new(),
             script: Mutex::new(script),
             state: Mutex::default(),
+            signing: SigningKey::default(),
             ahead: AtomicU64::new(0),
         }
     }

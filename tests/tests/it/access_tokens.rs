@@ -1,0 +1,175 @@
+//! `ptc start --http --issuer … --public-url …` as a process, with a scripted provider: sign-ins of callers by JWTs and opaque tokens
+//! (auth.md 13).
+
+use std::time::Duration;
+
+use ptc_mcp::json::{Value, json};
+use ptc_test_support::authorization_server::{AuthorizationServer, INTROSPECTION_CLIENT, Script, Trouble};
+use ptc_test_support::process::{Answer, Http, Launch};
+use ptc_test_support::wait_until;
+
+/// What the server calls itself, wherever it listens.
+const RESOURCE: &str = "https://ptc.example/mcp";
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ptc-under-test");
+
+/// A server whose only issuer is `provider`, with these flags, and a clock that the tests set ahead.
+fn server(provider: &AuthorizationServer, flags: &[&str]) -> Http {
+    let issuer = provider.issuer();
+    let flags =
+        [&["--issuer", &issuer, "--public-url", RESOURCE, "--required-scope", "mcp:read"], flags].concat();
+    Launch::of(PROGRAM, &flags).stepped().on_http()
+}
+
+/// The same, and it asks about opaque tokens.
+fn asking_server(provider: &AuthorizationServer) -> Http {
+    let client = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(client.path(), INTROSPECTION_CLIENT).expect("written");
+    server(provider, &["--introspection-client", client.path().to_str().expect("UTF-8")])
+}
+
+/// The answer to a program's call with this token.
+fn call(server: &Http, token: &str) -> Answer {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "lisp_eval", "arguments": {"program": "(+ 40 2)"}, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {}}}});
+    let headers = format!(
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\nAuthorization: Bearer {token}\r\n"
+    );
+    server.post(&headers, message.to_string().as_bytes())
+}
+
+fn is_good(server: &Http, token: &str) {
+    let answer = call(server, token);
+    assert!(
+        answer.status == 200 && answer.body.contains("user=> 42"),
+        "{answer:?}\n{}",
+        server.server.launch.log()
+    );
+}
+
+fn is_refused(server: &Http, token: &str, description: &str) {
+    let answer = call(server, token);
+    let challenge = answer.header("www-authenticate").unwrap_or_default();
+    assert!(
+        answer.status == 401 && challenge.contains(&format!("error_description=\"{description}\"")),
+        "{answer:?}\n{}",
+        server.server.launch.log()
+    );
+}
+
+#[test]
+fn a_client_finds_its_way_from_the_challenge_to_a_program() {
+    let provider = AuthorizationServer::start(Script { issuer_path: "/tenant", ..Script::default() });
+    let server = server(&provider, &[]);
+    let answer = server.post("", b"{}");
+    let place = "https://ptc.example/.well-known/oauth-protected-resource/mcp";
+    let challenge = format!(r#"Bearer resource_metadata="{place}", scope="mcp:read""#);
+    assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some(&*challenge)));
+    let metadata = server.get("/.well-known/oauth-protected-resource/mcp");
+    let metadata: Value = serde_json::from_str(&metadata.body).expect("JSON");
+    assert_eq!(metadata["resource"], RESOURCE);
+    assert_eq!(metadata["authorization_servers"], json!([provider.issuer()]));
+    is_good(&server, &provider.jwt("ann", RESOURCE, 600));
+    for (audience, description) in
+        [("https://ptc.example/", "another audience"), ("https://other.example/mcp", "another audience")]
+    {
+        is_refused(&server, &provider.jwt("ann", audience, 600), &format!("the token is for {description}"));
+    }
+    let stranger = AuthorizationServer::start(Script::default());
+    is_refused(&server, &stranger.jwt("ann", RESOURCE, 600), "the token is from another issuer");
+    is_refused(&server, "neither-nor", "the token cannot be verified");
+    // A server that says it is the issuer signs with another key.
+    let mut forged = stranger.jwt("ann", RESOURCE, 600);
+    let own = provider.jwt("ann", RESOURCE, 600);
+    forged =
+        format!("{}.{}", own.rsplit_once('.').expect("parts").0, forged.rsplit_once('.').expect("parts").1);
+    is_refused(&server, &forged, "the token cannot be verified");
+    assert!(!server.server.launch.log().contains(&own), "no token is logged");
+}
+
+#[test]
+fn a_jwt_ends_with_its_exp_and_the_leeway() {
+    let provider = AuthorizationServer::start(Script::default());
+    let server = server(&provider, &[]);
+    let token = provider.jwt("ann", RESOURCE, 600);
+    is_good(&server, &token);
+    server.server.advance(Duration::from_secs(610));
+    is_good(&server, &token);
+    server.server.advance(Duration::from_secs(60));
+    is_refused(&server, &token, "the token has expired");
+}
+
+#[test]
+fn keys_rotate_without_a_restart() {
+    let provider = AuthorizationServer::start(Script::default());
+    let server = server(&provider, &[]);
+    let old = provider.jwt("ann", RESOURCE, 100_000);
+    is_good(&server, &old);
+    let fetches = provider.hits("/jwks").len();
+    provider.rotate_key();
+    let new = provider.jwt("ben", RESOURCE, 100_000);
+    // Not within a minute of the last fetch, whoever asks.
+    for _ in 0..5 {
+        is_refused(&server, &new, "the token cannot be verified");
+    }
+    assert_eq!(provider.hits("/jwks").len(), fetches);
+    server.server.advance(Duration::from_secs(61));
+    is_good(&server, &new);
+    assert_eq!(provider.hits("/jwks").len(), fetches + 1);
+    // The old key is withdrawn: its tokens end with their verdict, an hour after they came.
+    server.server.advance(Duration::from_secs(3600));
+    is_refused(&server, &old, "the token cannot be verified");
+}
+
+#[test]
+fn cached_keys_serve_while_the_provider_is_away_and_for_a_day_at_most() {
+    let provider = AuthorizationServer::start(Script::default());
+    let server = server(&provider, &[]);
+    is_good(&server, &provider.jwt("ann", RESOURCE, 1_000_000));
+    let away = |provider: &AuthorizationServer| {
+        let mut script = provider.script();
+        for path in ["/jwks", "/.well-known/oauth-authorization-server"] {
+            script.trouble.entry(path).or_default().extend(vec![Trouble::Status(503, None); 100]);
+        }
+    };
+    away(&provider);
+    server.server.advance(Duration::from_secs(20 * 3600));
+    is_good(&server, &provider.jwt("ben", RESOURCE, 1_000_000));
+    wait_until("the keys are asked for anew", || server.server.launch.log().contains("issuer_unavailable"));
+    server.server.advance(Duration::from_secs(5 * 3600));
+    let answer = call(&server, &provider.jwt("cid", RESOURCE, 1_000_000));
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")), "{answer:?}");
+    provider.script().trouble.clear();
+    server.server.advance(Duration::from_secs(5));
+    is_good(&server, &provider.jwt("dan", RESOURCE, 1_000_000));
+}
+
+#[test]
+fn a_revoked_opaque_token_ends_within_a_minute() {
+    let provider = AuthorizationServer::start(Script::default());
+    let server = asking_server(&provider);
+    let token = provider.opaque("ann", RESOURCE);
+    for _ in 0..3 {
+        is_good(&server, &token);
+    }
+    assert_eq!(provider.hits("/introspect").len(), 1);
+    provider.revoke_opaque(&token);
+    server.server.advance(Duration::from_secs(60));
+    is_refused(&server, &token, "the token cannot be verified");
+    is_refused(
+        &server,
+        &provider.opaque("ann", "https://other.example"),
+        "the token is for another audience",
+    );
+    // It fails closed.
+    let token = provider.opaque("ben", RESOURCE);
+    provider.trouble("/introspect", Trouble::Status(500, None));
+    let answer = call(&server, &token);
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")), "{answer:?}");
+    is_good(&server, &token);
+    // JWTs are verified as before, and nobody is asked about them.
+    let asked = provider.hits("/introspect").len();
+    is_good(&server, &provider.jwt("ann", RESOURCE, 600));
+    assert_eq!(provider.hits("/introspect").len(), asked);
+}

@@ -127,6 +127,14 @@ impl Grant {
         Err(ArgumentRefusal { upstream, tool, argument, reason })
     }
 
+    /// Whether [`check_arguments`](Self::check_arguments) may refuse a call of a tool that is allowed: every rule that allows it
+    /// has rules on its arguments.
+    pub fn judges(&self, upstream: &str, tool: &str) -> bool {
+        let mut allowing = self.about(upstream).filter(|rule| fits(&rule.allow, tool)).peekable();
+        allowing.peek().is_some()
+            && allowing.all(|rule| rule.arguments.iter().any(|rules| rules.tools.matches(tool)))
+    }
+
     /// Whose sign-in a call of an upstream uses, if the rules say so. Somebody's own wins.
     pub fn identity(&self, upstream: &str) -> Option<Identity> {
         let mut said = self.about(upstream).filter_map(|rule| rule.identity);

@@ -1,7 +1,8 @@
 //! Runs of two processes that share a store, and of one that does not.
 
 use futures_util::FutureExt;
-use ptc_host::engine::{EngineOptions, EvalRequest};
+use ptc_host::engine::{EngineOptions, EvalRequest, Suspended};
+use ptc_host::policy::{Claim as TokenClaim, Policy};
 use ptc_host::questions::{AnsweredBy, Channel, Level, QuestionKind};
 use ptc_host::state::{Claim, Claimed, Commit, StateStore, StoreLimits, WatchedState, Write};
 use tokio::sync::oneshot;
@@ -310,4 +311,79 @@ async fn calls_are_held_back_until_the_lease_is_certain() {
     }
     guard.acknowledge(now);
     assert!(!guard.is_overdue());
+}
+
+/// Notes in which groups the callers are whose programs it is to make again; it makes none.
+#[derive(Default)]
+struct Callers(Mutex<Vec<String>>);
+
+impl ProgramSource for Callers {
+    fn prepare_again(
+        &self,
+        _tool: &str,
+        call: &StoredCall,
+        principal: &Principal,
+        _handle: &RunHandle,
+    ) -> Option<ResumableProgram> {
+        let context = call.context(principal).unwrap();
+        let authority = context.owner.principal.authority().cloned();
+        self.0.lock().push(authority.map_or_else(
+            || "none".to_owned(),
+            |authority| {
+                let groups: Vec<_> = authority.caller.claims.iter().flat_map(|claim| &claim.values).collect();
+                format!("{groups:?} {:?}", authority.grant.tool("files", "write"))
+            },
+        ));
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_resumed_program_has_the_authority_of_its_caller_under_the_policy_that_holds() {
+    let policy = |allowed: &str| {
+        let rule = |group: &str, allow: &str| {
+            let upstreams = format!(r#"{{"files": {{"allow": ["{allow}"]}}}}"#);
+            format!(r#"{{"match": {{"claim": {{"groups": "{group}"}}}}, "upstreams": {upstreams}}}"#)
+        };
+        let rules = [rule("dev", allowed), rule("ops", "*")].join(",");
+        Policy::parse(&format!(r#"{{"rules": [{rules}]}}"#)).unwrap()
+    };
+    let current = Arc::new(CurrentPolicy::new(policy("write")));
+    let ada = |group: &str| {
+        let claims = [TokenClaim { name: "groups".into(), values: [group.into()].into() }].into();
+        let caller = Caller { claims, ..Caller::named("ada") };
+        somebody().with_authority(Some(current.authority(caller)))
+    };
+    let runs = runs_of(&ServerState::none(), settings::Runs { max_per_owner: 8, ..settings() });
+    let callers = Arc::<Callers>::default();
+    runs.resume_from(callers.clone());
+    runs.follow_policy(current.clone());
+    let suspended = async |id: &str, by: &Principal| {
+        let record = RunRecord::begun(by, "lisp_eval", 0, prints::PrintLog::default());
+        let waits = Suspended {
+            snapshot: bytes::Bytes::from_static(b"program"),
+            questions: vec![question(1, QuestionKind::Ask, Level::Model)],
+        };
+        let call = StoredCall { revision: "2025-11-25".to_owned(), ..StoredCall::default() };
+        runs.store_suspended(by, id, record, waits, call).await.unwrap();
+    };
+    let answered = async |id: &str, by: &Principal| {
+        let author = AnsweredBy { channel: Channel::Console, name: None };
+        runs.answer(by, id, r#"{"q1":{"action":"decline"}}"#, author).await.unwrap();
+    };
+    // An operator has no more than its name.
+    suspended("run_1", &ada("dev")).await;
+    answered("run_1", &runs.principal("ada")).await;
+    // She herself is in another group by now.
+    suspended("run_2", &ada("dev")).await;
+    answered("run_2", &ada("ops")).await;
+    // The policy has changed meanwhile.
+    suspended("run_3", &ada("dev")).await;
+    current.replace(policy("read"));
+    answered("run_3", &somebody()).await;
+    // It began before there was a policy.
+    suspended("run_4", &somebody()).await;
+    answered("run_4", &somebody()).await;
+    let seen = std::mem::take(&mut *callers.0.lock());
+    assert_eq!(seen, [r#"["dev"] Allowed"#, r#"["ops"] Allowed"#, r#"["dev"] Hidden"#, "[] Hidden"]);
 }

@@ -60,7 +60,8 @@ pub(super) async fn answer(
     let mut began = time::now();
     let mut arguments = checked.arguments;
     let argument_note = checked.note.map(String::into_boxed_str);
-    let member = view.member(server);
+    let mut entry = checked.server;
+    let member = view.member_of(entry);
     let config = member.map(|member| &member.config);
     let mut attempt = Attempt::new(&aggregator, &run, server, tool, config, &arguments).await;
     attempt.argument_note = argument_note;
@@ -91,14 +92,14 @@ pub(super) async fn answer(
             Ok(checked) => checked,
             Err(text) => return raise(&text),
         };
-        (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
+        (entry, arguments, may_wrap) = (checked.server, checked.arguments, checked.may_wrap);
         attempt.argument_note = checked.note.map(String::into_boxed_str);
         attempt.takes(&arguments).await;
         described = checked.tool;
     }
     // Here a call is admitted: nobody has been asked about it and nothing has been sent. One that goes on after its program has
     // waited is judged anew.
-    if let Err(text) = view.admit(server, tool, described, &arguments).await {
+    if let Err(text) = view.admit(entry, tool, described, &arguments).await {
         give_back(&run);
         return raise(&text);
     }

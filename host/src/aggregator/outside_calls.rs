@@ -34,11 +34,11 @@ impl Aggregator {
             return Err(CallFault::upstream_error(text).before_sending());
         }
         let catalog = view.present();
-        if let Some(text) = view.refusal(&catalog, server, call.tool) {
-            return Err(CallFault::upstream_error(text).before_sending());
-        }
-        let tool = catalog.server(server).and_then(|server| server.tool(call.tool));
-        if let Err(text) = view.admit(server, call.tool, tool, call.arguments).await {
+        let entry = catalog.server(server);
+        let tool = entry.and_then(|entry| entry.tool(call.tool));
+        if let Some(entry) = entry
+            && let Err(text) = view.admit(entry, call.tool, tool, call.arguments).await
+        {
             return Err(CallFault::upstream_error(text).before_sending());
         }
         let digest = ArgumentsDigest::of_sent(call.arguments).await;

@@ -6,7 +6,7 @@
 
 use super::configured_upstream::ConfiguredUpstream;
 use super::runtime::Aggregator;
-use crate::catalog::{Catalog, ServerEntry, ToolEntry, shown, unknown_tool};
+use crate::catalog::{Catalog, Restrictions, ServerEntry, ToolEntry, only_listed, unknown_tool};
 use ptc_base::pace::{AT_ONCE, apart};
 use ptc_base::sync::Mutex;
 use ptc_engine::RunContext;
@@ -120,40 +120,52 @@ impl<'a> View<'a> {
         self.grant.as_ref()
     }
 
-    /// Why the caller may not call a tool, whatever its arguments are. `catalog`: one of this view.
+    /// The upstream of an entry, which is one of a catalog of this view.
+    pub(super) fn member_of(&self, entry: &ServerEntry) -> Option<&'a ConfiguredUpstream> {
+        self.aggregator.members.get(&entry.name)
+    }
+
+    /// Why the caller may not call a tool, whatever its arguments are, before it is looked for in the catalog, which is one of this
+    /// view. What the list of an upstream does not have is left to that look.
     pub(super) fn refusal(&self, catalog: &Catalog, upstream: &str, tool: &str) -> Option<String> {
         let grant = self.grant.as_ref()?;
         // Of an upstream that it does not see, the catalog knows nothing.
         let entry = catalog.server(upstream)?;
-        match grant.tool(upstream, tool) {
-            Access::Allowed => None,
-            Access::Listed => Some(format!(
-                "tool '{upstream}.{}' is listed but not allowed for this caller; ask the operator",
-                shown(tool)
-            )),
-            // The tools of an upstream may not be known: rules are about names.
-            Access::Hidden => Some(unknown_tool(entry, tool)),
+        match entry.loaded {
+            true => entry.refuses(tool).then(|| only_listed(upstream, tool)),
+            false => refusal_by_name(grant, entry, tool),
         }
     }
 
-    /// Whether the caller may make a call with these arguments, the text of one JSON object.
+    /// Whether the caller may make a call of a tool of this entry with these arguments, the text of one JSON object. `described`:
+    /// what the entry says of the tool.
     ///
     /// # Errors
     /// Why not: the text with which its program ends.
     pub(super) async fn admit(
         &self,
-        upstream: &str,
+        entry: &ServerEntry,
         tool: &str,
         described: Option<&ToolEntry>,
         arguments: &[u8],
     ) -> Result<(), String> {
         let Some(grant) = &self.grant else { return Ok(()) };
+        let refusal = match described {
+            Some(_) => entry.refuses(tool).then(|| only_listed(&entry.name, tool)),
+            None => refusal_by_name(grant, entry, tool),
+        };
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
+        if described.is_some() && !entry.judges(tool) {
+            return Ok(());
+        }
         if arguments.len() <= AT_ONCE {
             let sent = described.map_or(Cow::Borrowed(arguments), |tool| tool.with_defaults(arguments));
-            return check_arguments(grant, upstream, tool, &sent);
+            return check_arguments(grant, &entry.name, tool, &sent);
         }
         let (grant, described) = (grant.clone(), described.cloned());
-        let (upstream, tool, arguments) = (upstream.to_owned(), tool.to_owned(), arguments.to_vec());
+        let (upstream, tool, arguments) = (entry.name.clone(), tool.to_owned(), arguments.to_vec());
         let judged = apart(arguments.len(), move || {
             let sent =
                 described.as_ref().map_or(Cow::Borrowed(&*arguments), |tool| tool.with_defaults(&arguments));
@@ -161,6 +173,15 @@ impl<'a> View<'a> {
         });
         // In a box, as most calls need none.
         Box::pin(judged).await
+    }
+}
+
+/// Why a tool may not be called. Rules are about names, whether or not the upstream has such a tool.
+fn refusal_by_name(grant: &Grant, entry: &ServerEntry, tool: &str) -> Option<String> {
+    match grant.tool(&entry.name, tool) {
+        Access::Allowed => None,
+        Access::Listed => Some(only_listed(&entry.name, tool)),
+        Access::Hidden => Some(unknown_tool(entry, tool)),
     }
 }
 
@@ -235,7 +256,15 @@ fn shown_by(grant: &Grant, entry: &Arc<ServerEntry>) -> Option<Arc<ServerEntry>>
     if !grant.upstream(name) {
         return None;
     }
-    let seen = entry.seen(|tool| grant.tool(name, tool) != Access::Hidden);
+    let mut restrictions = Restrictions::default();
+    for tool in entry.tools_by_name().map(|tool| &tool.name) {
+        match grant.tool(name, tool) {
+            Access::Listed => restrictions.refused.push(tool.clone()),
+            Access::Allowed if grant.judges(name, tool) => restrictions.judged.push(tool.clone()),
+            Access::Allowed | Access::Hidden => {}
+        }
+    }
+    let seen = entry.seen(|tool| grant.tool(name, tool) != Access::Hidden, restrictions);
     let all = entry.offers;
     let offers = Offers {
         resources: all.resources && grant.any_resource(name),

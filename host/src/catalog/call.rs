@@ -125,6 +125,11 @@ pub(crate) fn unknown_server(catalog: &Catalog, name: &str) -> String {
     text
 }
 
+/// `tool 's.t' is listed but not allowed for this caller`.
+pub(crate) fn only_listed(server: &str, tool: &str) -> String {
+    format!("tool '{server}.{}' is listed but not allowed for this caller; ask the operator", shown(tool))
+}
+
 /// `no tool 't' in upstream 's'`, and which ones there are.
 pub(crate) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
     let mut text = format!("no tool '{}' in upstream '{}'", shown(tool), server.name);
@@ -181,6 +186,9 @@ fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<ToolName<'c
     let tool = server.tool(tool_name);
     if tool.is_none() && (server.loaded || tool_name.len() > MAX_TOOL_NAME) {
         return Err(unknown_tool(server, tool_name));
+    }
+    if server.refuses(tool_name) {
+        return Err(only_listed(&server.name, tool_name));
     }
     Ok(ToolName { server, tool_name, tool })
 }

@@ -201,7 +201,29 @@ pub struct ServerEntry {
     /// Indices of `tools`, sorted by name.
     by_name: Vec<u32>,
     remarks: Vec<String>,
+    /// What the caller that it is shown to may not do with its tools.
+    restrictions: Restrictions,
     pub(super) tokens: Tokens,
+}
+
+/// What one caller may not do with the tools of an upstream that it sees: names, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Restrictions {
+    /// It may not call them.
+    pub(crate) refused: Vec<String>,
+    /// It may call them with some arguments only.
+    pub(crate) judged: Vec<String>,
+}
+
+impl Restrictions {
+    fn are_none(&self) -> bool {
+        self.refused.is_empty() && self.judged.is_empty()
+    }
+}
+
+/// Whether a list in order has a name. Most lists are empty.
+fn has(names: &[String], name: &str) -> bool {
+    !names.is_empty() && names.binary_search_by(|known| known.as_str().cmp(name)).is_ok()
 }
 
 impl ServerEntry {
@@ -221,6 +243,7 @@ impl ServerEntry {
             tools: Vec::new(),
             by_name: Vec::new(),
             remarks: Vec::new(),
+            restrictions: Restrictions::default(),
             tokens: Tokens::of_server(&upstream.name, &upstream.description, &upstream.capabilities),
         }
     }
@@ -315,16 +338,26 @@ impl ServerEntry {
         }
     }
 
-    /// The same server with those of its tools that `sees` admits by their names; `None` if these are all. Instructions that
-    /// name another tool are left out with it.
-    pub(crate) fn seen(&self, sees: impl Fn(&str) -> bool) -> Option<Self> {
+    /// The same server with those of its tools that `sees` admits by their names, under restrictions; `None` if these are all,
+    /// and there are none. Instructions that name another tool are left out with it.
+    pub(crate) fn seen(&self, sees: impl Fn(&str) -> bool, restrictions: Restrictions) -> Option<Self> {
         let (tools, hidden): (Vec<_>, Vec<_>) = self.tools.iter().cloned().partition(|tool| sees(&tool.name));
-        if hidden.is_empty() {
+        if hidden.is_empty() && restrictions.are_none() {
             return None;
         }
         let names_hidden = hidden.iter().any(|tool| self.instructions.contains(&tool.name));
         let instructions = if names_hidden { String::new() } else { self.instructions.clone() };
-        Some(Self { by_name: sorted_by_name(&tools), tools, instructions, ..self.clone() })
+        Some(Self { by_name: sorted_by_name(&tools), tools, instructions, restrictions, ..self.clone() })
+    }
+
+    /// Whether the caller that it is shown to may not call this tool, although it sees it.
+    pub(crate) fn refuses(&self, tool: &str) -> bool {
+        has(&self.restrictions.refused, tool)
+    }
+
+    /// Whether the arguments with which the caller calls this tool are to be judged.
+    pub(crate) fn judges(&self, tool: &str) -> bool {
+        has(&self.restrictions.judged, tool)
     }
 
     /// The same server without the features besides tools that are not in `offers`; `None` if it has no others.

@@ -27,10 +27,11 @@ mod unknown_arguments;
 
 pub use call::{CheckedCall, check_call, check_large_call};
 pub(crate) use call::{MAX_TOOL_NAME, shown};
-pub(crate) use call::{unknown_server, unknown_tool};
+pub(crate) use call::{only_listed, unknown_server, unknown_tool};
 pub use describe::{CatalogMode, CatalogText, describe, snapshot};
 pub use discovery::{DiscoveryAnswer, DiscoveryFault, Needs, Query, ToolRef, WorldFault};
 pub use doc::{tool_doc, tool_meta};
+pub(crate) use entry::Restrictions;
 pub use entry::{Catalog, ServerEntry, ToolEntry};
 pub use search::find_tools;
 pub(crate) use shape::changed_shape;

@@ -32,6 +32,9 @@
 //! With `--pages` it has two tools more, which send people to a page; it is done there once there is a file at `path`, and then they are told so.
 //! `pay` refuses until then, with the page in its error; `pay_held` asks while its call is open, and answers with what it was told.
 //!
+//! With `--pairs` it has, instead of all that, tools, resources, templates and prompts of which a policy shows some: each name
+//! says what becomes of it. Every tool gives its arguments back.
+//!
 //! Once there is a file at the path of its first argument, it lists a tool `fresh` more, and `echo` requires `y`.
 
 use ptc_mcp::json::{Value, json};
@@ -155,6 +158,45 @@ fn page(path: &str) -> Value {
     json!({"mode": "url", "elicitationId": path, "url": "https://pay.example/", "message": "Please pay."})
 }
 
+/// Whether it has what a policy shows in part.
+fn in_pairs() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == "--pairs")
+}
+
+/// The names of what it has in pairs.
+const PAIRS: [&str; 3] = ["zq7visible", "zq7hidden", "zq7listed"];
+
+/// The answer to a request for something in pairs; `None` if it is another one.
+fn of_pairs(method: &str, params: &Value) -> Option<Value> {
+    let (uri, name) = (&params["uri"], &params["name"]);
+    let schema =
+        json!({"type": "object", "properties": {"path": {"type": "string"}, "zq7_of": {"type": "string"}}});
+    let schema =
+        |tool: &str| json!({"type": "object", "description": tool, "properties": schema["properties"]});
+    let list = |member: &str, of: &dyn Fn(&str) -> Value| json!({member: PAIRS.iter().map(|name| of(name)).collect::<Vec<Value>>()});
+    Some(match method {
+        "tools/list" => list(
+            "tools",
+            &|tool| json!({"name": tool, "description": format!("Does what {tool} does."), "inputSchema": schema(tool)}),
+        ),
+        "tools/call" => json!({"content": [{"type": "text", "text": params["arguments"].to_string()}]}),
+        "resources/list" => list("resources", &|name| json!({"uri": format!("zq7:{name}"), "name": name})),
+        "resources/templates/list" => list(
+            "resourceTemplates",
+            &|name| json!({"uriTemplate": format!("zq7:{name}/{{x}}"), "name": name}),
+        ),
+        "resources/read" => json!({"contents": [{"uri": uri, "text": "read"}]}),
+        "prompts/list" => {
+            list("prompts", &|name| json!({"name": name, "description": format!("About {name}.")}))
+        }
+        "prompts/get" => {
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": format!("Use {name}.")}}]})
+        }
+        "completion/complete" => json!({"completion": {"values": ["one"]}}),
+        _ => return None,
+    })
+}
+
 /// Whether it has tools and nothing else.
 fn has_only_tools() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--only-tools")
@@ -198,7 +240,14 @@ fn main() {
             continue;
         }
         let params = &message["params"];
-        match message["method"].as_str().unwrap_or_default() {
+        let method = message["method"].as_str().unwrap_or_default();
+        if in_pairs()
+            && let Some(result) = of_pairs(method, params)
+        {
+            say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+            continue;
+        }
+        match method {
             "initialize" => {
                 let mut capabilities = json!({"tools": {}, "resources": {"subscribe": true, "listChanged": true},
                     "prompts": {"listChanged": true}, "completions": {}, "logging": {}});
@@ -210,7 +259,8 @@ fn main() {
                 }
                 say(
                     &json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": params["protocolVersion"],
-                    "capabilities": capabilities, "serverInfo": {"name": "fake", "version": "1"}}}),
+                    "capabilities": capabilities, "serverInfo": {"name": "fake", "version": "1"},
+                    "instructions": if in_pairs() { "Use zq7hidden first." } else { "" }}}),
                 );
             }
             "tools/list" | "tools/call" if toolless() => {

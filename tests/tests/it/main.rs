@@ -16,6 +16,7 @@ mod limits;
 mod listing;
 mod many_upstreams;
 mod memory_budget;
+mod policy;
 mod remote;
 mod replicas;
 mod results;

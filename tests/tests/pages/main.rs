@@ -8,6 +8,7 @@ mod language_docs;
 mod limits_page;
 mod map;
 mod settings_schema;
+mod views;
 mod waits;
 
 use ptc_tests::product::root;

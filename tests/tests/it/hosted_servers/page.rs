@@ -102,3 +102,29 @@ fn a_public_url_is_https_or_of_this_machine() {
         "{said}"
     );
 }
+
+#[test]
+fn an_upstream_that_a_caller_does_not_see_is_none_on_the_sign_in_page() {
+    let hosted = AuthorizationServer::start(plain("/mcp"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = folder.path().join("policy.json");
+    let rules = json!({"rules": [{"match": {"principal": "ann"}, "upstreams": {"notes": {"allow": ["*"]}}}]});
+    std::fs::write(&policy, rules.to_string()).expect("written");
+    let flags = ["--console", "--policy", policy.to_str().expect("UTF-8")];
+    let server = Server::start(&hosted, &flags);
+    let begin = |token: &str, upstream: &str| {
+        let bearer = format!("Bearer {token}");
+        let path = format!("/oauth/start?upstream={upstream}");
+        server.ask("POST", &path, &[("Authorization", &bearer)], "")
+    };
+    assert_eq!(begin(ANN, "notes").status, 200);
+    let (hidden, absent) = (begin(BEN, "notes"), begin(BEN, "wrote"));
+    assert_eq!((hidden.status, hidden.body.as_str()), (404, "nobody signs in to an upstream 'notes' here"));
+    assert_eq!((hidden.status, hidden.body.replace("notes", "wrote")), (absent.status, absent.body));
+    let sign_ins = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        server.ask("GET", "/console/api/sign-ins", &[("Authorization", &bearer)], "").json()
+    };
+    assert_eq!(sign_ins(ANN)["sign_ins"][0]["server"], "notes");
+    assert_eq!(sign_ins(BEN), json!({"sign_ins": []}));
+}

@@ -1,0 +1,312 @@
+//! What clients and people see: each method in both eras, each tool, each route.
+
+use super::{absent, rules, same_as_absent, tells_nothing, upstreams};
+use ptc_mcp::json::{Value, json};
+use ptc_test_support::process::{Http, Launch, Pipes};
+use ptc_tests::product::root;
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::fs;
+use tempfile::TempDir;
+
+/// Everything that shows something of upstreams.
+const FLAGS: [&str; 13] = [
+    "--expose",
+    "resources,prompts",
+    "--sessions",
+    "--debug-tool",
+    "--long-runs",
+    "--agentic",
+    "--agentic-allow-writes",
+    "--agentic-model",
+    "anthropic:m",
+    "--questions",
+    "auto",
+    "--catalog-snapshot-mode",
+    "frozen",
+];
+
+/// A server whose callers of that name are under the rules.
+fn launch(principal: &str, further: &[&str]) -> (Launch, TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, content: &Value| {
+        let path = folder.path().join(name);
+        fs::write(&path, content.to_string()).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let entries = upstreams(env!("CARGO_BIN_EXE_fake-upstream"));
+    let (config, policy) =
+        (write("upstreams.json", &json!({"upstreams": entries})), write("policy.json", &rules(principal)));
+    let files = ["--upstreams-config", &config, "--policy", &policy];
+    (Launch::new(&[&files[..], &FLAGS, further].concat()), folder)
+}
+
+/// The methods that the sources have an arm for.
+fn methods() -> BTreeSet<String> {
+    let folder = root().join("protocol/src/methods");
+    let arm = Regex::new(r#"(?m)^\s*(?:Some\("([a-zA-Z/]+)"\)(?: if [^=]+)?|"([a-z]+/[a-zA-Z/]+)") => "#)
+        .expect("a pattern");
+    let mut found = BTreeSet::new();
+    for file in ["mod.rs", "features.rs", "tasks.rs"] {
+        let text = fs::read_to_string(folder.join(file)).expect("text");
+        for arm in arm.captures_iter(&text) {
+            found.extend(arm.get(1).or(arm.get(2)).map(|name| name.as_str().to_owned()));
+        }
+    }
+    // References of completions are no methods.
+    found.retain(|name| !name.starts_with("notifications/") && !name.starts_with("ref/"));
+    found
+}
+
+/// The parameters with which a method is asked; `SERVER` and `THING` stand for names. A method without a row has no answer here.
+fn requests(method: &str) -> Vec<Value> {
+    let client = json!({"name": "t", "version": "1"});
+    let eval = |program: &str| json!({"name": "lisp_eval", "arguments": {"program": program}});
+    let template = json!({"type": "ref/resource", "uri": "ptc://SERVER/zq7:THING/{x}"});
+    let prompt = json!({"type": "ref/prompt", "name": "SERVER/THING"});
+    let argument = json!({"name": "x", "value": ""});
+    match method {
+        "initialize" => vec![
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+            json!({"protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": "claude-code", "version": "1"}}),
+        ],
+        "ping"
+        | "tools/list"
+        | "server/discover"
+        | "resources/list"
+        | "resources/templates/list"
+        | "prompts/list" => {
+            vec![json!({})]
+        }
+        "tools/call" => vec![
+            eval(r#"(tool/call {:server "SERVER" :tool "THING"})"#),
+            eval(r#"(doc "SERVER/THING")"#),
+            eval("(tool/servers)"),
+            json!({"name": "THING", "arguments": {}}),
+            json!({"name": "SERVER/THING", "arguments": {}}),
+        ],
+        "logging/setLevel" => vec![json!({"level": "debug"})],
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+            vec![
+                json!({"uri": "ptc://SERVER/zq7:THING"}),
+                json!({"uri": "ptc://SERVER/"}),
+                json!({"uri": "zq7:THING"}),
+            ]
+        }
+        "prompts/get" => vec![json!({"name": "SERVER/THING"}), json!({"name": "THING"})],
+        "completion/complete" => {
+            vec![json!({"ref": template, "argument": argument}), json!({"ref": prompt, "argument": argument})]
+        }
+        "subscriptions/listen" => vec![json!({"notifications": {
+            "resourceSubscriptions": ["ptc://SERVER/zq7:THING"], "resourcesListChanged": true, "promptsListChanged": true}})],
+        "tasks/get" | "tasks/cancel" => vec![json!({"taskId": "THING"})],
+        "tasks/update" => vec![json!({"taskId": "THING", "inputResponses": {}})],
+        // They end the conversation, and say nothing.
+        "shutdown" | "exit" => vec![],
+        other => panic!("{other} has no row: how is a thing named there that the policy hides?"),
+    }
+}
+
+/// The arguments with which a tool is called.
+fn arguments(tool: &str) -> Vec<Value> {
+    let program = r#"(tool/call {:server "SERVER" :tool "THING"})"#;
+    match tool {
+        "lisp_eval" => vec![
+            json!({"program": program}),
+            json!({"program": program, "wait_ms": 60000}),
+            json!({"program": r#"(println (tool/servers)) (dir "SERVER")"#}),
+        ],
+        "lisp_task" => vec![json!({"task": "Call THING of SERVER."})],
+        "lisp_debug" => vec![json!({"view": "recent"}), json!({"view": "stats"}), json!({})],
+        "lisp_session_start" => vec![json!({})],
+        "lisp_session_eval" => vec![
+            json!({"session_id": "SESSION", "program": program}),
+            json!({"session_id": "SERVER", "program": program}),
+        ],
+        "lisp_session_inspect" | "lisp_session_forget" | "lisp_session_close" => {
+            vec![json!({"session_id": "SERVER", "names": ["THING"]}), json!({"session_id": "SESSION"})]
+        }
+        "lisp_session_list" => vec![json!({})],
+        "lisp_wait" | "lisp_cancel" => vec![json!({"run_id": "THING"})],
+        "lisp_resume" => vec![json!({"run_id": "THING", "answers": {}})],
+        other => panic!("{other} has no row: how is a thing named there that the policy hides?"),
+    }
+}
+
+/// What a caller names: an upstream, and something there that is hidden.
+const HIDDEN: [(&str, &str); 2] = [("zq7seen", "zq7hidden"), ("zq7hiddenhost", "zq7visible")];
+
+/// The answers of a pipe.
+struct Client {
+    pipes: Pipes,
+    is_modern: bool,
+    next: u64,
+    /// Kept as long as the server runs.
+    _folder: TempDir,
+}
+
+impl Client {
+    fn start(is_modern: bool) -> Client {
+        let (launch, folder) = launch("process", &[]);
+        Client { pipes: launch.on_pipes(), is_modern, next: 0, _folder: folder }
+    }
+
+    /// All that the server says until it has answered, the answer last.
+    fn ask(&mut self, method: &str, params: &Value) -> String {
+        self.next += 1;
+        let mut params = params.clone();
+        if self.is_modern {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+                "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "1"}
+            });
+        }
+        let id = self.next;
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.pipes.send_line(message.to_string().as_bytes());
+        let mut said = String::new();
+        loop {
+            let answer = self.pipes.receive();
+            let is_last = answer["id"] == id || method == "subscriptions/listen";
+            said.push_str(&answer.to_string());
+            if is_last {
+                return said;
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> String {
+        self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
+    }
+}
+
+/// What differs from call to call.
+fn settled(text: &str) -> String {
+    let varies = Regex::new(r"\b(?:(?:run|ptcs|ev)_[A-Za-z0-9_-]{8,}|[0-9TZ:.-]{20,}|[0-9]+(?:\.[0-9]+)?\b)");
+    varies.expect("a pattern").replace_all(text, "#").into_owned()
+}
+
+fn named(text: &Value, server: &str, thing: &str) -> Value {
+    let text = text.to_string().replace("SERVER", server).replace("THING", thing);
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn no_method_tells_of_what_is_hidden() {
+    assert!(methods().len() > 15, "the sources are read: {:?}", methods());
+    for is_modern in [false, true] {
+        let mut client = Client::start(is_modern);
+        if !is_modern {
+            tells_nothing("initialize", &client.ask("initialize", &requests("initialize")[0]));
+        }
+        for method in methods() {
+            for params in requests(&method) {
+                for (server, thing) in HIDDEN {
+                    let params = named(&params, server, thing);
+                    let hidden = settled(&client.ask(&method, &params));
+                    let twin = absent(&params.to_string());
+                    let of_absent = client.ask(&method, &serde_json::from_str(&twin).expect("JSON"));
+                    same_as_absent(
+                        &format!("{method} {params}"),
+                        &hidden,
+                        &settled(&of_absent),
+                        &[server, thing],
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn clients_read_what_they_may() {
+    let mut client = Client::start(true);
+    for (method, params, said) in [
+        ("server/discover", json!({}), "the tools of zq7seen with"),
+        ("tools/list", json!({}), "zq7listed"),
+        ("resources/list", json!({}), "ptc://zq7seen/zq7:zq7visible"),
+        ("resources/templates/list", json!({}), "ptc://zq7seen/zq7:zq7visible/{x}"),
+        ("resources/read", json!({"uri": "ptc://zq7seen/zq7:zq7visible"}), "read"),
+        ("prompts/list", json!({}), "zq7seen/zq7visible"),
+        ("prompts/get", json!({"name": "zq7seen/zq7visible"}), "Use \\\"zq7visible\\\"."),
+    ] {
+        let answer = client.ask(method, &params);
+        assert!(answer.contains(said), "{method}: {answer}");
+        assert!(!answer.contains("\"error\":{\"code\""), "{method}: {answer}");
+    }
+}
+
+#[test]
+fn no_tool_tells_of_what_is_hidden() {
+    let mut client = Client::start(true);
+    let listed: Value = serde_json::from_str(&client.ask("tools/list", &json!({}))).expect("JSON");
+    let tools = listed["result"]["tools"].as_array().expect("tools");
+    let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(names.contains(&"lisp_task") && names.contains(&"lisp_session_eval"), "{names:?}");
+    let started = client.call("lisp_session_start", &json!({}));
+    let session = Regex::new("ptcs_[A-Za-z0-9_-]+").expect("a pattern");
+    let session = session.find(&started).map(|found| found.as_str());
+    let session = session.unwrap_or_else(|| panic!("a session: {started}")).to_owned();
+    for tool in names {
+        for given in arguments(tool) {
+            let given: Value =
+                serde_json::from_str(&given.to_string().replace("SESSION", &session)).expect("JSON");
+            for (server, thing) in HIDDEN {
+                let arguments = named(&given, server, thing);
+                let hidden = settled(&client.call(tool, &arguments));
+                let twin = absent(&arguments.to_string());
+                let of_absent = client.call(tool, &serde_json::from_str(&twin).expect("JSON"));
+                // It shows what the caller has done before, or does it once.
+                let remembers =
+                    ["lisp_debug", "lisp_session_inspect", "lisp_session_list", "lisp_session_close"]
+                        .contains(&tool);
+                if !remembers {
+                    let about = format!("{tool} {arguments}");
+                    same_as_absent(&about, &hidden, &settled(&of_absent), &[server, thing]);
+                }
+            }
+        }
+    }
+}
+
+/// The paths of data for people, as the sources name them.
+fn routes() -> BTreeSet<String> {
+    let path = Regex::new(r#"const [A-Z_]+: &str = "(/[a-z/.-]+)";"#).expect("a pattern");
+    let mut found = BTreeSet::new();
+    for file in ["console.rs", "console_runs.rs", "sign_in/mod.rs", "webhook.rs", "router.rs"] {
+        let text = fs::read_to_string(root().join("transport/src/http").join(file)).expect("text");
+        found.extend(path.captures_iter(&text).map(|path| path[1].to_owned()));
+    }
+    found
+}
+
+#[test]
+fn no_route_tells_of_what_is_hidden() {
+    let (launch, _folder) = launch("anonymous", &["--console"]);
+    let server: Http = launch.on_http();
+    let mut seen = BTreeSet::new();
+    for (path, holds) in [
+        ("/console", "<"),
+        ("/console/api/state", "zq7seen"),
+        ("/console/api/catalog", "zq7listed"),
+        ("/console/api/sign-ins", "sign_ins"),
+        ("/console/api/runs", "runs"),
+        // Without a public URL there is no page for sign-ins; `an_upstream_that_is_not_seen_is_none_on_the_sign_in_page`.
+        ("/oauth/start", ""),
+        ("/oauth/callback", ""),
+        ("/oauth/client.json", ""),
+    ] {
+        seen.insert(path.to_owned());
+        let answer = server.get(path);
+        assert!(answer.body.contains(holds), "{path}: {answer:?}");
+        tells_nothing(path, &format!("{answer:?}"));
+    }
+    let tools = server.get("/console/api/state").json();
+    assert_eq!(tools["upstreams"].as_array().expect("upstreams").len(), 1);
+    assert_eq!(tools["upstreams"][0]["tools"], 2, "what is hidden is not counted");
+    let unseen: Vec<String> = routes().into_iter().filter(|path| !seen.contains(path)).collect();
+    assert_eq!(unseen, [""; 0], "a route without a row: does it show upstreams?");
+    assert!(server.eval(r#"(map :name (tool/servers))"#).contains("zq7seen"));
+}

@@ -51,10 +51,12 @@ impl CurrentPolicy {
 
     /// What the caller of an authority may do now: the same one, as long as no other policy holds.
     pub fn renewed(&self, known: &Arc<Authority>) -> Arc<Authority> {
-        if known.generation == self.generation.load(Ordering::Acquire) {
-            return known.clone();
-        }
-        self.authority(known.caller.clone())
+        if self.is_current(known) { known.clone() } else { self.authority(known.caller.clone()) }
+    }
+
+    /// Whether an authority is under the policy that holds now.
+    pub fn is_current(&self, known: &Authority) -> bool {
+        known.generation == self.generation.load(Ordering::Acquire)
     }
 }
 

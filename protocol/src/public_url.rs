@@ -33,6 +33,11 @@ impl PublicUrl {
         &self.written
     }
 
+    /// The URL of a profile below it.
+    pub fn of_profile(&self, name: &str) -> String {
+        format!("{}/{name}", self.written.trim_end_matches('/'))
+    }
+
     /// Its scheme, host and port, as a browser writes them in `Origin`.
     pub fn origin(&self) -> &str {
         &self.origin

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::issuers::{IssuerOptions, Issuers};
+use ptc_host::policy::CurrentPolicy;
 
 use super::upstreams::client;
 use ptc_protocol::settings::{BootError, Http, Settings};
@@ -15,6 +16,7 @@ use ptc_protocol::settings::{BootError, Http, Settings};
 pub(super) fn open(
     http: &Http,
     settings: &Settings,
+    policy: Option<&CurrentPolicy>,
     redactor: &Redactor,
 ) -> Result<Option<Arc<Issuers>>, BootError> {
     let Some(oauth) = &http.oauth else { return Ok(None) };
@@ -24,9 +26,12 @@ pub(super) fn open(
             "the secret of --introspection-client cannot be kept out of results: {no_room}"
         ))
     })?;
+    let policy = policy.map(CurrentPolicy::policy);
+    let profiles: Vec<&str> = policy.iter().flat_map(|policy| policy.profiles().names()).collect();
+    let of_profiles = http.public_url.iter().flat_map(|url| profiles.iter().map(|name| url.of_profile(name)));
     let options = IssuerOptions {
         issuers: oauth.issuers.clone(),
-        audiences: oauth.audiences.clone(),
+        audiences: oauth.audiences.iter().cloned().chain(of_profiles).collect(),
         any_type: oauth.any_type,
         introspection_client: oauth.introspection_client.clone(),
     };

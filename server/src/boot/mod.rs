@@ -116,11 +116,12 @@ async fn run(
     for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
         warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
     }
-    let issuers = http.map(|http| issuers::open(http, settings, redactor)).transpose()?.flatten();
     // A bind error is reported before any upstream starts, and early clients wait instead of being refused.
     let bound = http.map(BoundListener::open).transpose()?;
     let config = load_upstreams(settings)?;
     let policy = policy::load_policy(settings, config.as_ref())?;
+    let issuers =
+        http.map(|http| issuers::open(http, settings, policy.as_deref(), redactor)).transpose()?.flatten();
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
     let state = state::open(settings, engine, people).await?;
     let audit = settings.diagnostics.audit_log.as_deref().map(AuditLog::open).transpose()?.map(Arc::new);
@@ -225,7 +226,7 @@ async fn serve_http(
         telemetry,
         sites,
         verifier: issuers.map(|issuers| issuers as Arc<dyn TokenVerifier>),
-        policy: None,
+        policy: service.policy.clone(),
     };
     descriptors::make_room_for(http.max_connections);
     let server = HttpServer::new(http, bound, listening, service, engine.clone());

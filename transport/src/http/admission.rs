@@ -20,12 +20,18 @@ pub(super) struct Target<'r> {
     pub(super) authority: Option<&'r str>,
     /// Its query.
     pub(super) query: Option<&'r str>,
+    /// The profile whose address it is.
+    pub(super) profile: Option<&'r str>,
 }
 
 impl<'r> Target<'r> {
     /// The target of a request to `uri`.
     pub(super) fn of(uri: &'r Uri) -> Self {
-        Target { authority: uri.authority().map(|authority| authority.as_str()), query: uri.query() }
+        Target {
+            authority: uri.authority().map(|authority| authority.as_str()),
+            query: uri.query(),
+            profile: None,
+        }
     }
 }
 
@@ -37,7 +43,7 @@ pub(super) async fn admit<'e>(
     headers: &Headers<'_>,
 ) -> Result<KnownCaller<'e>, Box<HttpResponse>> {
     check_source(endpoint, target.authority, headers)?;
-    authenticate(endpoint, peer, target.query, headers).await
+    authenticate(endpoint, peer, target, headers).await
 }
 
 /// Host and origin: the checks that keep foreign web pages out.
@@ -67,10 +73,10 @@ pub(super) fn check_source(
 async fn authenticate<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
-    query: Option<&str>,
+    target: Target<'_>,
     headers: &Headers<'_>,
 ) -> Result<KnownCaller<'e>, Box<HttpResponse>> {
-    let why = match endpoint.authenticator.caller(query, headers).await {
+    let why = match endpoint.authenticator.caller(target.query, headers).await {
         Ok(caller) => {
             if let Some(limiter) = &endpoint.limiter {
                 limiter.succeeded(peer);
@@ -81,7 +87,9 @@ async fn authenticate<'e>(
     };
     endpoint.counts.auth_failure(&endpoint.instance, why);
     let limiter = endpoint.limiter.as_ref().filter(|_| endpoint.authenticator.is_guess(why));
-    let Some(limiter) = limiter else { return Err(Box::new(endpoint.challenges.refusal(why))) };
+    let Some(limiter) = limiter else {
+        return Err(Box::new(endpoint.challenges.refusal(why, target.profile)));
+    };
     match limiter.failed(peer, time::now()) {
         AttemptVerdict::Blocked(seconds) => {
             Err(Box::new(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds)))
@@ -96,7 +104,7 @@ async fn authenticate<'e>(
                     block_ms = limiter.block().as_millis() as u64
                 );
             }
-            Err(Box::new(endpoint.challenges.refusal(why)))
+            Err(Box::new(endpoint.challenges.refusal(why, target.profile)))
         }
     }
 }

@@ -68,7 +68,7 @@ pub(super) async fn answer(
             let facts = Facts {
                 instance: &endpoint.instance,
                 draining: endpoint.service.is_draining(),
-                operator: caller.is_operator(),
+                operator: caller.is_operator(&endpoint.service),
                 permits: limiter.limits().all,
                 permits_in_use: limiter.running(),
                 http_sessions: endpoint.sessions.len(),

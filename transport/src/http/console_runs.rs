@@ -76,10 +76,11 @@ pub(super) async fn answer(
     headers: &Headers<'_>,
     body: Incoming,
 ) -> HttpResponse {
+    let viewer = Viewer { principal: &caller.principal, is_operator: caller.is_operator(&endpoint.service) };
     let Some(runs) = endpoint.telemetry.sources.runs.clone() else {
         // Without runs the list is always empty.
         return match path == RUNS && is_read(method) {
-            true => data(endpoint.telemetry.console_runs(&facts(caller), &[], None)),
+            true => data(endpoint.telemetry.console_runs(&viewer.facts(), &[], None)),
             false => refused(RunError::NotFound),
         };
     };
@@ -88,9 +89,8 @@ pub(super) async fn answer(
             return answer::method_not_allowed("GET, HEAD");
         }
         let after = query.and_then(|query| query.strip_prefix("after="));
-        let of = (!caller.is_operator()).then_some(&caller.principal);
-        return match runs.list(of).await {
-            Ok(views) => data(endpoint.telemetry.console_runs(&facts(caller), &views, after)),
+        return match runs.list(viewer.scope()).await {
+            Ok(views) => data(endpoint.telemetry.console_runs(&viewer.facts(), &views, after)),
             Err(why) => refused(why),
         };
     }
@@ -102,7 +102,7 @@ pub(super) async fn answer(
         RunsPath::Question(_) if !is_read(method) => {
             return answer::method_not_allowed("GET, HEAD");
         }
-        RunsPath::Question(id) => return looked_at(&runs, caller, run_id, id).await,
+        RunsPath::Question(id) => return looked_at(&runs, &viewer, run_id, id).await,
     };
     if *method != Method::POST {
         return answer::method_not_allowed("POST");
@@ -115,19 +115,31 @@ pub(super) async fn answer(
         Ok(received) => received,
         Err(refusal) => return *refusal,
     };
-    match act(&runs, caller, run_id, work, received.bytes()).await {
+    match act(&runs, &viewer, run_id, work, received.bytes()).await {
         Ok(answer) | Err(answer) => answer,
     }
 }
 
-fn facts(caller: &HttpCaller) -> RunsFacts<'_> {
-    RunsFacts { caller: caller.principal.name(), operator: caller.is_operator() }
+/// Who looks at runs.
+struct Viewer<'a> {
+    principal: &'a Principal,
+    is_operator: bool,
+}
+
+impl Viewer<'_> {
+    /// Whose runs it sees: its own alone, or all.
+    fn scope(&self) -> Option<&Principal> {
+        (!self.is_operator).then_some(self.principal)
+    }
+
+    fn facts(&self) -> RunsFacts<'_> {
+        RunsFacts { caller: self.principal.name(), operator: self.is_operator }
+    }
 }
 
 /// One whole question of a run.
-async fn looked_at(runs: &Arc<Runs>, caller: &HttpCaller, run_id: &str, id: QuestionId) -> HttpResponse {
-    let of = (!caller.is_operator()).then_some(&caller.principal);
-    match runs.view(of, run_id).await.map(|view| whole_question(&view, id)) {
+async fn looked_at(runs: &Arc<Runs>, viewer: &Viewer<'_>, run_id: &str, id: QuestionId) -> HttpResponse {
+    match runs.view(viewer.scope(), run_id).await.map(|view| whole_question(&view, id)) {
         Ok(Some(question)) => data(question),
         Ok(None) => answer::json(StatusCode::NOT_FOUND, json!({"error": "question not found"}).to_string()),
         Err(why) => refused(why),
@@ -138,7 +150,7 @@ async fn looked_at(runs: &Arc<Runs>, caller: &HttpCaller, run_id: &str, id: Ques
 #[expect(clippy::disallowed_methods, reason = "entry point: act()")]
 async fn act(
     runs: &Arc<Runs>,
-    caller: &HttpCaller,
+    viewer: &Viewer<'_>,
     run_id: &str,
     work: RunAction,
     body: &[u8],
@@ -160,10 +172,10 @@ async fn act(
             return Err(wrong("a run that is stopped takes no `answers`".to_owned()));
         }
     };
-    let owner = owner(runs, caller, run_id, sent.principal).await.map_err(refused)?;
+    let owner = owner(runs, viewer, run_id, sent.principal).await.map_err(refused)?;
     match work {
         RunAction::Answer => {
-            let by = AnsweredBy { channel: Channel::Console, name: Some(caller.principal.shared_name()) };
+            let by = AnsweredBy { channel: Channel::Console, name: Some(viewer.principal.shared_name()) };
             let took = runs.answer(&owner, run_id, answers, by).await.map_err(refused)?;
             Ok(data(taken(run_id, answers, &took)))
         }
@@ -178,14 +190,14 @@ async fn act(
 /// names must own the run.
 async fn owner(
     runs: &Arc<Runs>,
-    caller: &HttpCaller,
+    viewer: &Viewer<'_>,
     run_id: &str,
     named: Option<String>,
 ) -> Result<Principal, RunError> {
-    let own = caller.principal.name();
-    if !caller.is_operator() {
+    let own = viewer.principal.name();
+    if !viewer.is_operator {
         let is_own = named.is_none_or(|name| name == own);
-        return if is_own { Ok(caller.principal.clone()) } else { Err(RunError::NotFound) };
+        return if is_own { Ok(viewer.principal.clone()) } else { Err(RunError::NotFound) };
     }
     let run = runs.view(None, run_id).await?;
     let is_meant = named.is_none_or(|name| name == *run.principal);

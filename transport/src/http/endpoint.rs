@@ -37,6 +37,8 @@ pub(super) struct Endpoint {
     /// The telemetry for operators.
     pub(super) telemetry: Arc<Telemetry>,
     pub(super) path: String,
+    /// The profiles, each of which has a path below that of MCP.
+    pub(super) profiles: Vec<Arc<str>>,
     pub(super) instance: String,
     pub(super) loopback_bind: bool,
     pub(super) authenticator: Authenticator,
@@ -65,6 +67,15 @@ pub(super) struct Endpoint {
     pub(super) started: Instant,
     /// The path of metrics, if they are served.
     pub(super) metrics_path: Option<String>,
+}
+
+/// What a path of MCP shows.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Served<'e> {
+    /// All upstreams that its caller may see.
+    Whole,
+    /// The part of them that a profile names.
+    Profile(&'e Arc<str>),
 }
 
 /// Counts requests in progress.
@@ -142,10 +153,17 @@ pub(super) enum SessionIdError {
 }
 
 impl Endpoint {
-    /// True if this is the MCP path, with or without a trailing slash.
-    pub(super) fn serves(&self, path: &str) -> bool {
-        let without = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
-        path[..without(path)] == self.path[..without(&self.path)]
+    /// What of MCP is at this path, with or without a trailing slash; `None` at any other.
+    pub(super) fn served(&self, path: &str) -> Option<Served<'_>> {
+        let without_slash = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
+        let path = &path[..without_slash(path)];
+        let name = path.strip_prefix(&self.path[..without_slash(&self.path)])?;
+        if name.is_empty() {
+            return Some(Served::Whole);
+        }
+        let name = name.strip_prefix('/')?;
+        let profile = self.profiles.iter().find(|profile| ***profile == *name)?;
+        Some(Served::Profile(profile))
     }
 
     /// The readiness of the server. The usual answer takes no lock.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
 use ptc_host::issuers::TokenVerifier;
-use ptc_host::policy::Policy;
+use ptc_host::policy::CurrentPolicy;
 use ptc_host::sign_in::Site;
 use ptc_host::time::{self, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -75,7 +75,7 @@ pub struct Listening {
     /// Verifies access tokens, if the settings accept some.
     pub verifier: Option<Arc<dyn TokenVerifier>>,
     /// What callers may do; everything, without one.
-    pub policy: Option<Arc<Policy>>,
+    pub policy: Option<Arc<CurrentPolicy>>,
 }
 
 /// A bound address. Connections to it wait until a server takes it.
@@ -134,12 +134,16 @@ impl HttpServer {
             Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner))
                 .sharing(listening.telemetry.sources.state.as_ref());
         let sessions = Arc::new(sessions);
+        let policy = listening.policy.as_ref().map(|policy| policy.policy());
+        let profiles: Vec<Arc<str>> =
+            policy.iter().flat_map(|policy| policy.profiles().names()).map(Arc::from).collect();
         let protected_resource = (settings.public_url.as_ref())
             .zip(settings.oauth.as_ref())
-            .map(|(public, oauth)| ProtectedResource::new(public, oauth));
+            .map(|(public, oauth)| ProtectedResource::new(public, oauth, &profiles));
         let endpoint = Arc::new(Endpoint {
             engine: engine.clone(),
             path: settings.path.clone(),
+            profiles,
             instance: settings.instance.clone(),
             loopback_bind,
             authenticator: Authenticator::new(Acceptance {

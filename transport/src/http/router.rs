@@ -13,7 +13,7 @@ use tracing::{debug, info};
 
 use super::admission::{Target, admit};
 use super::answer::{self, HttpResponse, REQUEST_ID};
-use super::endpoint::{Endpoint, RequestFacts, SessionIdError};
+use super::endpoint::{Endpoint, RequestFacts, Served, SessionIdError};
 use super::headers::Headers;
 use super::in_progress::{BodyInProgress, InProgress, ReceivedRequest};
 use super::{console, ids, metrics, post, sign_in, webhook};
@@ -43,9 +43,9 @@ pub(super) async fn route(asked: ReceivedRequest) -> Result<Response<BodyInProgr
         held: None,
     };
     let endpoint = in_progress.endpoint();
-    let answer = match endpoint.serves(parts.uri.path()) {
-        true => mcp(endpoint, peer, &parts, &headers, body, &mut seen).await,
-        false => Box::pin(other(endpoint, peer, &parts, &headers, body, &mut seen)).await,
+    let answer = match endpoint.served(parts.uri.path()) {
+        Some(served) => mcp(endpoint, served, peer, &parts, &headers, body, &mut seen).await,
+        None => Box::pin(other(endpoint, peer, &parts, &headers, body, &mut seen)).await,
     };
     Ok(Exchange { in_progress, peer, parts: &parts, started, seen }.end(answer))
 }
@@ -99,7 +99,7 @@ impl Exchange<'_> {
         let Exchange { in_progress, peer, parts, started, seen } = self;
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
-        let is_mcp = endpoint.serves(path);
+        let is_mcp = endpoint.served(path).is_some();
         answer::caching(
             &mut answer,
             is_mcp
@@ -147,16 +147,24 @@ impl Exchange<'_> {
 /// The answer at the path of MCP. Host, origin, credentials, method: in this order, all before the body.
 async fn mcp(
     endpoint: &Arc<Endpoint>,
+    served: Served<'_>,
     peer: IpAddr,
     parts: &Parts,
     headers: &Headers<'_>,
     body: Incoming,
     seen: &mut RequestFacts,
 ) -> HttpResponse {
-    let caller = match admit(endpoint, peer, Target::of(&parts.uri), headers).await {
+    let profile = match served {
+        Served::Whole => None,
+        Served::Profile(profile) => Some(profile),
+    };
+    let target = Target { profile: profile.map(AsRef::as_ref), ..Target::of(&parts.uri) };
+    let caller = match admit(endpoint, peer, target, headers).await {
         Ok(caller) => caller,
         Err(answer) => return *answer,
     };
+    let narrowed = profile.map(|profile| caller.at(profile, &endpoint.service));
+    let caller = narrowed.as_ref().unwrap_or(&caller);
     seen.principal = Some(caller.principal.clone());
     let held =
         seen.busy.as_ref().map_or(Ok(()), |busy| busy.belongs_to(&caller.principal, &endpoint.connections));
@@ -166,7 +174,7 @@ async fn mcp(
     }
     let modern = headers.say_modern();
     match parts.method {
-        Method::POST => post::answer(endpoint, &caller, headers, modern, body, seen).await,
+        Method::POST => post::answer(endpoint, caller, headers, modern, body, seen).await,
         // DELETE closes a session of the handshake era, whatever the header says.
         Method::DELETE if !modern || headers.session_id.first().is_some_and(|id| !id.is_empty()) => {
             Box::pin(delete(endpoint, &caller.principal, headers, seen)).await

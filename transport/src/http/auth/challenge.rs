@@ -13,8 +13,8 @@ pub(super) const CANNOT_BE_VERIFIED: &str = "the token cannot be verified";
 /// What challenges name.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Challenges {
-    /// `resource_metadata="…"`, if there are any.
-    metadata: Option<String>,
+    /// The URL of the metadata, if there are any.
+    metadata_url: Option<String>,
     /// `scope="…"`, if any is required.
     scope: Option<String>,
 }
@@ -23,14 +23,19 @@ impl Challenges {
     /// Challenges of a protected resource whose metadata are at this URL.
     pub(in crate::http) fn new(metadata_url: &str, required_scopes: &[String]) -> Self {
         Self {
-            metadata: Some(format!("resource_metadata=\"{metadata_url}\"")),
+            metadata_url: Some(metadata_url.to_owned()),
             scope: (!required_scopes.is_empty()).then(|| format!("scope=\"{}\"", required_scopes.join(" "))),
         }
     }
 
-    /// The answer to a request that is not authenticated.
-    pub(in crate::http) fn refusal(&self, why: AuthenticationError) -> HttpResponse {
-        let invalid = |description| self.invalid_token(Some(description));
+    /// The answer to a request that is not authenticated, at the address of a profile or of the whole.
+    pub(in crate::http) fn refusal(&self, why: AuthenticationError, profile: Option<&str>) -> HttpResponse {
+        let metadata = self.metadata_url.as_ref().map(|url| match profile {
+            Some(profile) => format!("resource_metadata=\"{url}/{profile}\""),
+            None => format!("resource_metadata=\"{url}\""),
+        });
+        let metadata = metadata.as_deref();
+        let invalid = |description| self.invalid_token(Some(description), metadata);
         let (status, challenge) = match why {
             AuthenticationError::Unavailable => {
                 let answer =
@@ -38,40 +43,30 @@ impl Challenges {
                 return answer::retry_after(answer, PATIENCE.as_secs());
             }
             AuthenticationError::Missing => {
-                (StatusCode::UNAUTHORIZED, header(&[self.metadata.as_deref(), self.scope.as_deref()]))
+                (StatusCode::UNAUTHORIZED, header(&[metadata, self.scope.as_deref()]))
             }
-            AuthenticationError::Unknown if self.metadata.is_none() => {
-                (StatusCode::UNAUTHORIZED, self.invalid_token(None))
+            AuthenticationError::Unknown if metadata.is_none() => {
+                (StatusCode::UNAUTHORIZED, self.invalid_token(None, metadata))
             }
             AuthenticationError::Unknown => (StatusCode::UNAUTHORIZED, invalid(CANNOT_BE_VERIFIED)),
             AuthenticationError::Invalid(description) => (StatusCode::UNAUTHORIZED, invalid(description)),
             AuthenticationError::Expired => (StatusCode::UNAUTHORIZED, invalid("the token has expired")),
             AuthenticationError::InsufficientScope => (
                 StatusCode::FORBIDDEN,
-                header(&[
-                    Some("error=\"insufficient_scope\""),
-                    self.scope.as_deref(),
-                    self.metadata.as_deref(),
-                ]),
+                header(&[Some("error=\"insufficient_scope\""), self.scope.as_deref(), metadata]),
             ),
-            AuthenticationError::Malformed => (
-                StatusCode::BAD_REQUEST,
-                header(&[Some("error=\"invalid_request\""), self.metadata.as_deref()]),
-            ),
+            AuthenticationError::Malformed => {
+                (StatusCode::BAD_REQUEST, header(&[Some("error=\"invalid_request\""), metadata]))
+            }
         };
         let mut answer = answer::empty(status);
         answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         answer
     }
 
-    fn invalid_token(&self, description: Option<&str>) -> HeaderValue {
+    fn invalid_token(&self, description: Option<&str>, metadata: Option<&str>) -> HeaderValue {
         let description = description.map(|text| format!("error_description=\"{text}\""));
-        header(&[
-            Some("error=\"invalid_token\""),
-            description.as_deref(),
-            self.metadata.as_deref(),
-            self.scope.as_deref(),
-        ])
+        header(&[Some("error=\"invalid_token\""), description.as_deref(), metadata, self.scope.as_deref()])
     }
 }
 

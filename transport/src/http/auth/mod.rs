@@ -9,13 +9,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use ptc_host::issuers::{TokenRefusal, TokenVerifier, VerifiedToken};
-use ptc_host::policy::{Authority, Caller, Claim, Policy};
+use ptc_host::policy::{Caller, Claim, CurrentPolicy};
 use ptc_host::time::{self, Instant};
 
 use super::headers::Headers;
-use ptc_protocol::Connection;
 use ptc_protocol::principal::{ANONYMOUS, Owner, Principal, Principals};
 use ptc_protocol::settings::NamedToken;
+use ptc_protocol::{Connection, Service};
 
 pub(super) use challenge::Challenges;
 use verdicts::Verdicts;
@@ -39,7 +39,7 @@ pub(super) struct Authenticator {
 struct AccessTokens {
     verifier: Arc<dyn TokenVerifier>,
     required_scopes: Vec<String>,
-    policy: Option<Arc<Policy>>,
+    policy: Option<Arc<CurrentPolicy>>,
     verdicts: Verdicts,
     principals: Principals,
 }
@@ -56,7 +56,7 @@ pub(super) struct Acceptance {
     /// The scopes that every access token must have.
     pub(super) required_scopes: Vec<String>,
     /// What callers may do, if there is a policy.
-    pub(super) policy: Option<Arc<Policy>>,
+    pub(super) policy: Option<Arc<CurrentPolicy>>,
 }
 
 /// A caller, and the shared conversation of its modern requests. Each request is independent, so the conversation keeps
@@ -67,23 +67,23 @@ pub(super) struct HttpCaller {
     pub(super) modern: Arc<Connection>,
     /// True if its token marks it as an operator.
     is_marked: bool,
-    /// Who it is for the policy, and what that allows; `None` without a policy.
-    pub(super) authority: Option<Arc<Authority>>,
 }
 
 impl HttpCaller {
-    fn new(principal: Principal, is_operator: bool, authority: Option<Authority>) -> Self {
-        HttpCaller {
-            modern: Connection::stateless(Owner::of(principal.clone())),
-            principal,
-            is_marked: is_operator,
-            authority: authority.map(Arc::new),
-        }
+    fn new(principal: Principal, is_marked: bool) -> Self {
+        HttpCaller { modern: Connection::stateless(Owner::of(principal.clone())), principal, is_marked }
     }
 
-    /// True if it sees the runs of all callers and may answer for them, by its token or by the policy.
-    pub(super) fn is_operator(&self) -> bool {
-        self.is_marked || self.authority.as_ref().is_some_and(|authority| authority.grant.is_operator())
+    /// The same caller at the address of a profile.
+    pub(super) fn at(&self, profile: &Arc<str>, service: &Service) -> Self {
+        Self::new(service.present_at(&self.principal, profile), self.is_marked)
+    }
+
+    /// True if it sees the runs of all callers and may answer for them, by its token or by the policy that holds now.
+    pub(super) fn is_operator(&self, service: &Service) -> bool {
+        let by_policy =
+            || service.present(&self.principal).authority().is_some_and(|known| known.grant.is_operator());
+        self.is_marked || by_policy()
     }
 }
 
@@ -137,12 +137,9 @@ impl Authenticator {
     /// Admits callers as `acceptance` says; everyone, if it requires nothing.
     pub(super) fn new(acceptance: Acceptance) -> Self {
         let Acceptance { tokens, oauth, verifier, required_scopes, policy } = acceptance;
-        let authority_of = |name: &str| policy.as_ref().map(|policy| policy.authority(Caller::named(name)));
         let principals = Principals::default();
         let is_open = tokens.is_empty() && !oauth;
-        let configured = |name: &str, is_operator| {
-            HttpCaller::new(principals.named(name), is_operator, authority_of(name))
-        };
+        let configured = |name: &str, is_operator| HttpCaller::new(principals.named(name), is_operator);
         let anonymous = is_open.then(|| configured(ANONYMOUS, false));
         let with_caller = |token: NamedToken| {
             let caller = configured(&token.name, token.is_operator);
@@ -195,7 +192,8 @@ impl Authenticator {
         let Some(access) = &self.access_tokens else {
             return Glance::Known(Err(AuthenticationError::Unknown));
         };
-        match (access.verdicts.find(token, time::now()), std::str::from_utf8(token)) {
+        let known = access.verdicts.find(token, time::now()).filter(|caller| access.is_current(caller));
+        match (known, std::str::from_utf8(token)) {
             (Some(caller), _) => Glance::Known(Ok(KnownCaller::Verified(caller))),
             (None, Ok(token)) => Glance::Token(access, token),
             (None, Err(_)) => Glance::Known(Err(AuthenticationError::Invalid(challenge::CANNOT_BE_VERIFIED))),
@@ -245,14 +243,24 @@ impl AccessTokens {
     fn caller_of(&self, token: VerifiedToken) -> HttpCaller {
         // An issuer has no `|` (the start refuses one), so that no two pairs have one name.
         let principal = self.principals.named(&format!("{}|{}", token.issuer, token.subject));
-        let authority = self.policy.as_ref().map(|policy| policy.authority(facts(&principal, token, policy)));
-        HttpCaller::new(principal, false, authority)
+        let authority = self.policy.as_ref().map(|policy| {
+            let current = policy.policy();
+            policy.authority(facts(&principal, token, current.claims()))
+        });
+        HttpCaller::new(principal.with_authority(authority), false)
+    }
+
+    /// True if the policy of the verdict still holds: another one may ask for other claims of the token.
+    fn is_current(&self, caller: &HttpCaller) -> bool {
+        match (&self.policy, caller.principal.authority()) {
+            (Some(policy), Some(authority)) => policy.is_current(authority),
+            _ => true,
+        }
     }
 }
 
 /// What a policy knows of the bearer of a token: of its claims only those that rules ask for.
-fn facts(principal: &Principal, token: VerifiedToken, policy: &Policy) -> Caller {
-    let wanted = policy.claims();
+fn facts(principal: &Principal, token: VerifiedToken, wanted: Vec<&str>) -> Caller {
     let boxed = |texts: Vec<String>| texts.into_iter().map(String::into_boxed_str).collect();
     let claims = token.claims.into_iter().filter(|(name, _)| wanted.contains(&name.as_str()));
     Caller {
@@ -261,6 +269,7 @@ fn facts(principal: &Principal, token: VerifiedToken, policy: &Policy) -> Caller
         subject: Some(token.subject.into()),
         scopes: boxed(token.scopes),
         claims: claims.map(|(name, values)| Claim { name: name.into(), values: boxed(values) }).collect(),
+        profile: None,
     }
 }
 

@@ -8,6 +8,9 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use ptc_host::credentials::Secret;
 use ptc_host::issuers::Verification;
+use ptc_host::policy::Policy;
+use ptc_protocol::concurrency_limiter::CallLimits;
+use ptc_protocol::tool::Registry;
 
 use super::*;
 
@@ -57,6 +60,13 @@ async fn ask(
     Ok(caller.principal.name().to_owned())
 }
 
+/// A server under this policy.
+fn service(policy: Option<Arc<CurrentPolicy>>) -> Service {
+    let mut service = Service::new(Registry::new(Vec::new()), CallLimits::shared(1));
+    service.policy = policy;
+    service
+}
+
 fn with_tokens(tokens: Vec<NamedToken>) -> Authenticator {
     Authenticator::new(Acceptance { tokens, ..Acceptance::default() })
 }
@@ -71,7 +81,7 @@ async fn tokens_have_names() {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
         let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
-        (caller.principal.number(), caller.is_operator())
+        (caller.principal.number(), caller.is_operator(&service(None)))
     };
     assert!(caller("token-b").await.1 && !caller("token-a").await.1);
     // Two tokens of one name are one principal.
@@ -142,7 +152,7 @@ async fn access_tokens_are_verified_once_and_again_when_their_verdict_has_ended(
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
         let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
-        assert!(!caller.is_operator() && caller.authority.is_none());
+        assert!(!caller.is_operator(&service(None)) && caller.principal.authority().is_none());
         caller.principal.number()
     };
     // What a person uses is counted once, whatever token it comes with.
@@ -169,7 +179,7 @@ async fn a_policy_knows_the_claims_that_it_asks_for() {
     let file = r#"{"rules": [
         {"name": "s", "match": {"claim": {"groups": "support"}}, "upstreams": {"x": {"allow": ["*"]}}, "operator": true},
         {"match": {"principal": "a"}, "upstreams": {"y": {"allow": ["*"]}}}]}"#;
-    let policy = Arc::new(Policy::parse(file).unwrap());
+    let policy = Arc::new(CurrentPolicy::new(Policy::parse(file).unwrap()));
     let script = Script {
         answers: HashMap::from([("ann", Ok(token("ann", &["mcp:read"], 60)))]),
         asked: AtomicUsize::new(0),
@@ -179,13 +189,15 @@ async fn a_policy_knows_the_claims_that_it_asks_for() {
         oauth: true,
         verifier: Some(Arc::new(script)),
         required_scopes: vec![],
-        policy: Some(policy),
+        policy: Some(policy.clone()),
     });
     let authority = async |token: &str| {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
         let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
-        (caller.authority.clone().unwrap(), caller.is_operator())
+        let service = service(Some(policy.clone()));
+        let present = service.present(&caller.principal);
+        (present.authority().unwrap().clone(), caller.is_operator(&service))
     };
     let (ann, is_operator) = authority("ann").await;
     assert!(is_operator && ann.grant.upstream("x") && !ann.grant.upstream("y"));

@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn verdicts_end_and_make_room_for_others() {
         let verdicts = Verdicts::new();
-        let caller = Arc::new(HttpCaller::new(Principal::named("i|s"), false, None));
+        let caller = Arc::new(HttpCaller::new(Principal::named("i|s"), false));
         let start = Instant::now();
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         verdicts.insert(b"token", caller.clone(), after(60));

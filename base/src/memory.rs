@@ -9,7 +9,7 @@ use ahash::AHashMap;
 use ptc_vm::meter::Reservation;
 use ptc_vm::{Error, Reason};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 /// Memory that must be free for another program to begin: enough for a small one to run.
@@ -24,7 +24,10 @@ pub struct MemoryBudget(Arc<Budget>);
 
 #[derive(Debug)]
 struct Budget {
-    limit: u64,
+    /// That of a part changes with the policy.
+    limit: AtomicU64,
+    /// Whether the policy sets the limit.
+    by_policy: AtomicBool,
     used: AtomicU64,
     /// The budget that this one is a part of.
     whole: Option<MemoryBudget>,
@@ -32,6 +35,8 @@ struct Budget {
     share: Option<u64>,
     /// The parts of principals.
     parts: Mutex<AHashMap<Arc<str>, MemoryBudget>>,
+    /// Whether there have ever been parts.
+    has_parts: AtomicBool,
 }
 
 /// Which budget had no room.
@@ -39,6 +44,8 @@ struct Budget {
 pub enum MemoryShortage {
     /// That of a principal, which may have so many bytes.
     Part(u64),
+    /// The same, and the policy says so.
+    Quota(u64),
     /// That of all.
     Whole,
 }
@@ -48,15 +55,19 @@ impl MemoryShortage {
     pub fn error(self) -> Error {
         match self {
             MemoryShortage::Whole => Error::memory_budget(),
-            MemoryShortage::Part(limit) => Error::verbatim(
-                Reason::MemoryExceeded,
-                format!(
-                    "the memory budget of this caller is exhausted: its programs and sessions may hold {limit} bytes together \
-                     (--max-total-memory-bytes-per-owner)"
-                ),
-            ),
+            MemoryShortage::Part(limit) => of_caller(limit, "--max-total-memory-bytes-per-owner"),
+            MemoryShortage::Quota(limit) => of_caller(limit, "memory_bytes of the policy"),
         }
     }
+}
+
+fn of_caller(limit: u64, set_by: &str) -> Error {
+    Error::verbatim(
+        Reason::MemoryExceeded,
+        format!(
+            "the memory budget of this caller is exhausted: its programs and sessions may hold {limit} bytes together ({set_by})"
+        ),
+    )
 }
 
 impl MemoryBudget {
@@ -71,23 +82,63 @@ impl MemoryBudget {
     }
 
     fn made(limit: u64, whole: Option<MemoryBudget>, share: Option<u64>) -> MemoryBudget {
-        let (used, parts) = (AtomicU64::new(0), Mutex::default());
-        MemoryBudget(Arc::new(Budget { limit, used, whole, share, parts }))
+        MemoryBudget(Arc::new(Budget {
+            limit: AtomicU64::new(limit),
+            by_policy: AtomicBool::new(false),
+            used: AtomicU64::new(0),
+            whole,
+            share,
+            parts: Mutex::default(),
+            has_parts: AtomicBool::new(false),
+        }))
     }
 
     /// The part of a principal: its reservations count in this budget as well. This budget itself without a principal, and
     /// where principals have no shares.
     pub fn of(&self, principal: Option<&Arc<str>>) -> MemoryBudget {
-        let (Some(share), Some(principal)) = (self.0.share, principal) else { return self.clone() };
+        let has_parts = self.0.share.is_some() || self.0.has_parts.load(Ordering::Relaxed);
+        let Some(principal) = principal.filter(|_| has_parts) else { return self.clone() };
         let mut parts = self.parts();
-        if let Some(part) = parts.get(principal) {
-            return part.clone();
+        match (parts.get(principal), self.0.share) {
+            (Some(part), _) => part.clone(),
+            (None, Some(share)) => self.new_part(&mut parts, principal, share),
+            (None, None) => self.clone(),
         }
+    }
+
+    /// The part of a principal to which the policy gives `quota` bytes, or less if its share is less. Without a quota, that of
+    /// [`of`](Self::of).
+    pub fn of_quota(&self, principal: Option<&Arc<str>>, quota: Option<u64>) -> MemoryBudget {
+        let share = self.0.share.unwrap_or_else(|| self.limit());
+        let (Some(principal), Some(quota)) = (principal, quota.filter(|quota| *quota < share)) else {
+            let part = self.of(principal);
+            // The policy may have given it less before.
+            if part.is_by_policy() {
+                part.0.by_policy.store(false, Ordering::Relaxed);
+                part.0.limit.store(share, Ordering::Relaxed);
+            }
+            return part;
+        };
+        self.0.has_parts.store(true, Ordering::Relaxed);
+        let mut parts = self.parts();
+        let known = parts.get(principal).cloned();
+        let part = known.unwrap_or_else(|| self.new_part(&mut parts, principal, quota));
+        part.0.limit.store(quota, Ordering::Relaxed);
+        part.0.by_policy.store(true, Ordering::Relaxed);
+        part
+    }
+
+    fn new_part(
+        &self,
+        parts: &mut AHashMap<Arc<str>, MemoryBudget>,
+        principal: &Arc<str>,
+        limit: u64,
+    ) -> MemoryBudget {
         if parts.len() >= MOST_AT_REST {
             // Whoever has a part in hand, or holds some of it, keeps it.
             parts.retain(|_, part| part.used() > 0 || Arc::strong_count(&part.0) > 1);
         }
-        let part = MemoryBudget::made(share, Some(self.clone()), None);
+        let part = MemoryBudget::made(limit, Some(self.clone()), None);
         parts.insert(principal.clone(), part.clone());
         part
     }
@@ -110,7 +161,21 @@ impl MemoryBudget {
 
     /// Bytes that may be taken in all.
     pub fn limit(&self) -> u64 {
-        self.0.limit
+        self.0.limit.load(Ordering::Relaxed)
+    }
+
+    /// What is said if this budget has no room.
+    fn shortage(&self) -> MemoryShortage {
+        match (&self.0.whole, self.0.by_policy.load(Ordering::Relaxed)) {
+            (None, _) => MemoryShortage::Whole,
+            (Some(_), false) => MemoryShortage::Part(self.limit()),
+            (Some(_), true) => MemoryShortage::Quota(self.limit()),
+        }
+    }
+
+    /// Whether the policy sets its limit.
+    pub fn is_by_policy(&self) -> bool {
+        self.0.by_policy.load(Ordering::Relaxed)
     }
 
     /// Bytes that are taken now.
@@ -120,7 +185,7 @@ impl MemoryBudget {
 
     /// Whether another program may be let in.
     pub fn has_room(&self) -> bool {
-        self.used().saturating_add(ROOM_FOR_ONE) <= self.0.limit
+        self.used().saturating_add(ROOM_FOR_ONE) <= self.limit()
             && self.0.whole.as_ref().is_none_or(MemoryBudget::has_room)
     }
 
@@ -132,13 +197,13 @@ impl MemoryBudget {
 
     /// As [`try_take`](Self::try_take), and says which budget has no room.
     pub fn take(&self, bytes: u64) -> Result<(), MemoryShortage> {
+        let limit = self.limit();
         let taken = self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(bytes).filter(|used| *used <= self.0.limit)
+            used.checked_add(bytes).filter(|used| *used <= limit)
         });
         match (&self.0.whole, taken) {
             (None, Ok(_)) => Ok(()),
-            (None, Err(_)) => Err(MemoryShortage::Whole),
-            (Some(_), Err(_)) => Err(MemoryShortage::Part(self.0.limit)),
+            (_, Err(_)) => Err(self.shortage()),
             (Some(whole), Ok(_)) => whole.take(bytes).inspect_err(|_| {
                 self.0.used.fetch_sub(bytes, Ordering::Relaxed);
             }),
@@ -307,7 +372,7 @@ impl ReplyMemory {
         match self.refusal.load(Ordering::Relaxed) {
             OWN_LIMIT => Some(Error::memory(self.limit)),
             BUDGET => Some(MemoryShortage::Whole.error()),
-            PART => self.budget.as_ref().map(|part| MemoryShortage::Part(part.limit()).error()),
+            PART => self.budget.as_ref().map(|part| part.shortage().error()),
             _ => None,
         }
     }
@@ -320,7 +385,7 @@ impl ReplyMemory {
             match self.budget.as_ref().map_or(Ok(()), |budget| budget.take(bytes)) {
                 Ok(()) => return true,
                 Err(MemoryShortage::Whole) => BUDGET,
-                Err(MemoryShortage::Part(_)) => PART,
+                Err(MemoryShortage::Part(_) | MemoryShortage::Quota(_)) => PART,
             }
         };
         self.replies.fetch_sub(bytes, Ordering::Relaxed);
@@ -410,6 +475,32 @@ mod tests {
         assert!(!ReplyCharge::new(replies.clone()).arrived(1));
         assert!(replies.refusal().unwrap().message().contains("of this caller"));
         assert_eq!(budget.of(None).limit(), 1 << 20, "nobody in particular has no part");
+    }
+
+    #[test]
+    fn the_policy_gives_a_principal_less_than_its_share() {
+        for budget in [MemoryBudget::shared(1 << 20, 1 << 18), MemoryBudget::new(1 << 20)] {
+            let share = budget.share().unwrap_or(1 << 20);
+            let [alice, bob] = ["alice", "bob"].map(Arc::<str>::from);
+            let greedy = MemoryReservation::new(budget.of_quota(Some(&alice), Some(1 << 16)));
+            assert!(greedy.grow(1 << 16) && !greedy.grow(1));
+            assert_eq!(
+                greedy.refusal().message(),
+                "the memory budget of this caller is exhausted: its programs and sessions may hold 65536 bytes together \
+                 (memory_bytes of the policy)"
+            );
+            assert_eq!(budget.used(), 1 << 16, "it counts for all");
+            assert!(!budget.of(Some(&alice)).try_take(1), "it is the same part without the policy at hand");
+            let replies = ReplyMemory::new(u64::MAX, Some(budget.of(Some(&alice))));
+            assert!(!ReplyCharge::new(replies.clone()).arrived(1));
+            assert!(replies.refusal().unwrap().message().contains("of the policy"));
+            assert!(budget.of(Some(&bob)).try_take(1 << 17), "others have theirs");
+            assert!(!budget.of_quota(Some(&bob), Some(u64::MAX)).is_by_policy(), "a share may be less");
+            // A policy that changes, and one that has no limit any more.
+            assert!(budget.of_quota(Some(&alice), Some(1 << 17)).try_take(1));
+            let part = budget.of_quota(Some(&alice), None);
+            assert_eq!((part.limit(), part.is_by_policy()), (share, false));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::eval_id::EvalId;
 use super::outcome::CatalogOp;
 use crate::audience::Audience;
 use ptc_base::memory::{ReplyCharge, ReplyMemory};
-use ptc_base::time::Instant;
+use ptc_base::time::{self, Instant};
 use ptc_policy::Authority;
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -44,6 +44,8 @@ pub struct RunContext {
     steps_left: Cell<u64>,
     /// Steps of work that was done for it since.
     owed_steps: Cell<u64>,
+    /// Steps of the program that the policy has counted.
+    counted_steps: Cell<u64>,
     /// Records of calls.
     pub log: CallLog,
     /// Records of discovery operations, in order of completion.
@@ -57,6 +59,13 @@ pub struct RunContext {
     left: Cell<bool>,
     /// The questions of its calls to people.
     pub(super) board: Board,
+}
+
+/// Counts steps at the policy, if that limits them.
+pub(super) fn count_steps(authority: &Authority, steps: u64) {
+    if let Some((quotas, limits)) = authority.quotas() {
+        quotas.spend_steps(steps, limits, time::now());
+    }
 }
 
 impl RunContext {
@@ -84,6 +93,7 @@ impl RunContext {
             sleeping: Cell::new(0),
             steps_left: Cell::new(0),
             owed_steps: Cell::new(0),
+            counted_steps: Cell::new(0),
             log: CallLog::default(),
             catalog_ops: RefCell::new(Vec::new()),
             memory,
@@ -102,6 +112,18 @@ impl RunContext {
     /// When the program's time is up.
     pub fn deadline(&self) -> Instant {
         self.deadline.get()
+    }
+
+    /// Notes how many steps the program has taken in all, for the policy: those since it was noted last are counted.
+    pub(super) fn count_steps(&self, taken: u64) {
+        let Some(authority) = &self.authority else { return };
+        let before = self.counted_steps.replace(taken);
+        count_steps(authority, taken.saturating_sub(before));
+    }
+
+    /// Notes that the program had taken so many steps when it came back, which were counted where it began.
+    pub(super) fn has_taken(&self, steps: u64) {
+        self.counted_steps.set(steps);
     }
 
     /// Whether the program has left this process, to be resumed elsewhere: another process waits for the work that its calls

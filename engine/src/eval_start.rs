@@ -4,7 +4,7 @@
 use super::asking::{NotRestored, Resume, ResumedProgram, restore as restore_program};
 use super::call_log::CallLog;
 use super::compile::checked;
-use super::context::RunContext;
+use super::context::{RunContext, count_steps};
 use super::eval_end::conclude;
 use super::outcome::{EvalOutcome, Failure, SessionFault};
 use super::request::EvalRequest;
@@ -27,7 +27,10 @@ use std::time::UNIX_EPOCH;
 
 /// The first turn of an eval that was asked for when it was `started`. Runs on a stack of its own.
 pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> WorkResult {
-    let memory = worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
+    let memory = worker.memory.as_ref().map(|memory| match &request.authority {
+        Some(authority) => memory.of_quota(request.principal.as_ref(), authority.grant.limits().memory_bytes),
+        None => memory.of(request.principal.as_ref()),
+    });
     #[cfg(feature = "saved-sessions")]
     if let Some(resume) = request.resume.clone() {
         return go_on(worker, request, &resume, memory, started);
@@ -45,6 +48,9 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     if matches!(step, Step::Done) {
         // The usual short program never waits: nothing is set up for that.
         show_progress(&request, &mut machine, &mut 0);
+        if let Some(authority) = &request.authority {
+            count_steps(authority, machine.steps_used());
+        }
         let (log, budget) = (CallLog::default(), worker.memory.as_ref());
         let outcome = conclude(machine, &request, session, &log, budget, started);
         return WorkResult::Outcome(Box::new(outcome));

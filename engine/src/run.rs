@@ -129,6 +129,7 @@ impl ProgramRun {
     ) -> ProgramRun {
         // Its prints have been shown.
         let shown = machine.printed().len();
+        context.has_taken(machine.steps_used());
         let mut run = ProgramRun::new(machine, request, context, None, granted);
         (run.made, run.gate, run.shown) = (pending.into(), gate, shown);
         run
@@ -199,7 +200,9 @@ impl ProgramRun {
             show_progress(&self.request, machine, &mut self.shown);
             self.made = machine.take_calls();
             self.context.memory.note_machine(machine.memory_live());
-            self.context.note_steps_left(self.request.limits.steps.saturating_sub(machine.steps_used()));
+            let taken = machine.steps_used();
+            self.context.note_steps_left(self.request.limits.steps.saturating_sub(taken));
+            self.context.count_steps(taken);
             self.tell_progress();
             match step {
                 Step::Done => return self.finish(),

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ptc_base::sync::RwLock;
+use ptc_base::sync::{Mutex, RwLock};
+use ptc_base::time;
 
 use super::authority::Authority;
 use super::caller::Caller;
 use super::policy::Policy;
+use super::quota::KnownQuotas;
 
 /// The policy of a server. It may be replaced while the server runs: whatever begins after that has an authority under the new
 /// one.
@@ -16,12 +18,15 @@ pub struct CurrentPolicy {
     policy: RwLock<Arc<Policy>>,
     /// How often it has been replaced.
     generation: AtomicU64,
+    /// What callers have used of their limits, whichever policy set these.
+    quotas: Mutex<KnownQuotas>,
 }
 
 impl CurrentPolicy {
     /// This policy.
     pub fn new(policy: Policy) -> CurrentPolicy {
-        CurrentPolicy { policy: RwLock::new(Arc::new(policy)), generation: AtomicU64::new(0) }
+        let (policy, generation) = (RwLock::new(Arc::new(policy)), AtomicU64::new(0));
+        CurrentPolicy { policy, generation, quotas: Mutex::default() }
     }
 
     /// The policy that holds now.
@@ -41,7 +46,10 @@ impl CurrentPolicy {
         // The lock is held meanwhile: policy and generation belong together.
         let policy = self.policy.read();
         let generation = self.generation.load(Ordering::Acquire);
-        Arc::new(Authority { generation, ..policy.authority(caller) })
+        let authority = policy.authority(caller);
+        let has_limits = !authority.grant.limits().is_empty();
+        let quotas = has_limits.then(|| self.quotas.lock().of(&authority.caller.principal, time::now()));
+        Arc::new(Authority { generation, quotas, ..authority })
     }
 
     /// What a caller may do of which nothing but the name is known.
@@ -69,6 +77,25 @@ mod tests {
         let file =
             r#"{"rules": [{"match": {"principal": "ann"}, "upstreams": {"u": {"allow": ["TOOLS"]}}}]}"#;
         Policy::parse(&file.replace("TOOLS", tools)).unwrap()
+    }
+
+    #[test]
+    fn a_caller_has_one_account_whoever_asks_and_whatever_policy_holds() {
+        let limited = |calls: u64| {
+            let rule = format!(r#"{{"match": {{}}, "limits": {{"calls_per_minute": {calls}}}}}"#);
+            Policy::parse(&format!(r#"{{"rules": [{rule}]}}"#)).unwrap()
+        };
+        let current = CurrentPolicy::new(limited(1));
+        let call = |name: &str| {
+            let authority = current.of_name(name);
+            let (quotas, limits) = authority.quotas().unwrap();
+            quotas.begin_call(limits, time::now()).map(drop)
+        };
+        assert_eq!(call("ann"), Ok(()));
+        assert!(call("ann").is_err() && call("ben").is_ok());
+        current.replace(limited(2));
+        assert!(call("ann").is_err(), "its bucket is as it was");
+        assert!(CurrentPolicy::new(policy("a")).of_name("ann").quotas().is_none(), "no limits, no account");
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! | [`path`] | paths in arguments, in the one form in which they are compared |
 //! | [`profile`] | named parts of the upstreams |
 //! | [`limits`] | how much a caller may use |
+//! | [`quota`] | what a caller has used of its limits |
 //! | [`explain`] | which rule and pattern decided, for people |
 //!
 //! Sans-I/O: files are read by whoever has them.
@@ -31,6 +32,7 @@ mod parse;
 pub mod path;
 pub mod policy;
 pub mod profile;
+pub mod quota;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -45,3 +47,4 @@ pub use identity::Identity;
 pub use limits::Limits;
 pub use policy::{Policy, PolicyError};
 pub use profile::Profiles;
+pub use quota::{CallInFlight, QuotaError, Quotas};

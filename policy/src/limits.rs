@@ -34,6 +34,11 @@ impl Limits {
         "memory_bytes",
     ];
 
+    /// Whether none is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Limits::default()
+    }
+
     /// The limit of that name.
     pub(super) fn named(&mut self, name: &str) -> Option<&mut Option<u64>> {
         Some(match name {

@@ -70,7 +70,7 @@ impl Policy {
 
     /// What a caller may do.
     pub fn authority(&self, caller: Caller) -> Authority {
-        Authority { grant: self.grant(&caller), caller, generation: 0 }
+        Authority { grant: self.grant(&caller), caller, quotas: None, generation: 0 }
     }
 
     /// The grant of a caller: within its profile, or nothing if there is no such profile any more.

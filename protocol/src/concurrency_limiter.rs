@@ -9,7 +9,8 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use ptc_host::engine::{MemoryBudget, RunPermit};
-use ptc_host::time::timeout;
+use ptc_host::policy::{Limits, QuotaError, Quotas};
+use ptc_host::time::{now, timeout};
 use tokio::sync::watch;
 
 use crate::principal::Principal;
@@ -57,6 +58,10 @@ pub enum CapacityError {
     Memory,
     /// Programs and sessions of the caller's principal hold nearly all of its memory limit, in bytes.
     OwnerMemory(u64),
+    /// The same, by the policy.
+    OwnerMemoryQuota(u64),
+    /// A limit of the policy on the caller's programs.
+    Quota(QuotaError),
 }
 
 impl CapacityError {
@@ -68,6 +73,17 @@ impl CapacityError {
             CapacityError::SessionCalls(_) => "in_flight",
             CapacityError::Memory => "max_total_memory_bytes",
             CapacityError::OwnerMemory(_) => "max_total_memory_bytes_per_owner",
+            CapacityError::OwnerMemoryQuota(_) => "memory_bytes",
+            CapacityError::Quota(quota) => quota.limit(),
+        }
+    }
+
+    /// Seconds after which the client may come again, if a limit of the policy is reached.
+    pub(crate) fn quota_wait(self) -> Option<u64> {
+        match self {
+            CapacityError::Quota(quota) => Some(quota.seconds().unwrap_or(1)),
+            CapacityError::OwnerMemoryQuota(_) => Some(1),
+            _ => None,
         }
     }
 }
@@ -90,6 +106,13 @@ impl fmt::Display for CapacityError {
                 out,
                 "programs and sessions of this caller hold {limit} bytes (--max-total-memory-bytes-per-owner)"
             ),
+            CapacityError::OwnerMemoryQuota(limit) => {
+                write!(
+                    out,
+                    "programs and sessions of this caller hold {limit} bytes (memory_bytes of the policy)"
+                )
+            }
+            CapacityError::Quota(quota) => write!(out, "{quota} ({} of the policy)", quota.limit()),
         }
     }
 }
@@ -113,6 +136,8 @@ impl Permit {
 struct Holding {
     limiter: Arc<ConcurrencyLimiter>,
     principal: Principal,
+    /// Where the policy counts the program.
+    quotas: Option<Arc<Quotas>>,
     state: Mutex<PermitState>,
 }
 
@@ -134,6 +159,9 @@ impl Holding {
     fn give_back(&self) {
         self.limiter.running.give_back(1);
         self.principal.usage().calls.give_back(1);
+        if let Some(quotas) = &self.quotas {
+            quotas.leave_program();
+        }
         if self.limiter.freed.receiver_count() > 0 {
             self.limiter.freed.send_replace(());
         }
@@ -178,6 +206,9 @@ impl RunPermit for PermitLoan {
             if *state == PermitState::Lent {
                 holding.limiter.running.take(1);
                 holding.principal.usage().calls.take(1);
+                if let Some(quotas) = &holding.quotas {
+                    quotas.retake_program();
+                }
                 *state = PermitState::Held;
             }
         }
@@ -204,7 +235,8 @@ impl ConcurrencyLimiter {
     pub async fn enter(self: &Arc<Self>, principal: &Principal) -> Permit {
         let mut freed = self.freed.subscribe();
         loop {
-            if let Ok(permit) = self.try_enter(principal) {
+            let entered = self.admit(principal, Some(|quotas, limits| quotas.resume_program(limits)));
+            if let Ok(permit) = entered {
                 return permit;
             }
             let _ = timeout(LOOK, freed.changed()).await;
@@ -221,19 +253,45 @@ impl ConcurrencyLimiter {
         self.running.get()
     }
 
-    /// A permit for a call of `principal`, unless the principal is at its limit, all permits are taken or memory is
-    /// short.
+    /// A permit for a call of `principal` that runs no program, unless the principal is at its limit, all permits are taken or
+    /// memory is short.
     ///
     /// # Errors
     /// The resource that is exhausted.
     pub fn try_enter(self: &Arc<Self>, principal: &Principal) -> Result<Permit, CapacityError> {
+        self.admit(principal, None)
+    }
+
+    /// The same for a call that begins a program, which the policy counts.
+    ///
+    /// # Errors
+    /// The resource that is exhausted, or the limit of the policy that is reached.
+    pub fn try_begin(self: &Arc<Self>, principal: &Principal) -> Result<Permit, CapacityError> {
+        self.admit(principal, Some(|quotas, limits| quotas.begin_program(limits, now())))
+    }
+
+    fn admit(
+        self: &Arc<Self>,
+        principal: &Principal,
+        count: Option<CountProgram>,
+    ) -> Result<Permit, CapacityError> {
+        let quotas = principal.authority().and_then(|authority| authority.quotas());
         if let Some(memory) = &self.memory {
             if !memory.has_room() {
                 return Err(CapacityError::Memory);
             }
-            let own = memory.of(Some(principal.known_name()));
+            let name = Some(principal.known_name());
+            let own = match principal.authority() {
+                Some(authority) => memory.of_quota(name, authority.grant.limits().memory_bytes),
+                None => memory.of(name),
+            };
             if !own.has_room() {
-                return Err(CapacityError::OwnerMemory(own.limit()));
+                let limit = own.limit();
+                return Err(if own.is_by_policy() {
+                    CapacityError::OwnerMemoryQuota(limit)
+                } else {
+                    CapacityError::OwnerMemory(limit)
+                });
             }
         }
         let CallLimits { all, per_owner } = self.limits;
@@ -244,11 +302,24 @@ impl ConcurrencyLimiter {
             self.running.give_back(1);
             return Err(CapacityError::OwnerCalls(per_owner));
         }
+        // Last, as a program that is refused for another reason takes nothing of its minute.
+        let counted = count.zip(quotas);
+        if let Some((count, (quotas, limits))) = counted
+            && let Err(quota) = count(quotas, limits)
+        {
+            self.running.give_back(1);
+            principal.usage().calls.give_back(1);
+            return Err(CapacityError::Quota(quota));
+        }
+        let quotas = counted.map(|(_, (quotas, _))| quotas.clone());
         let (limiter, principal) = (self.clone(), principal.clone());
-        let holding = Arc::new(Holding { limiter, principal, state: Mutex::new(PermitState::Held) });
+        let holding = Arc::new(Holding { limiter, principal, quotas, state: Mutex::new(PermitState::Held) });
         Ok(Permit { holding, loan: PermitLoan::default() })
     }
 }
+
+/// Counts a program at the policy.
+type CountProgram = fn(&Quotas, &Limits) -> Result<(), QuotaError>;
 
 impl Drop for Permit {
     fn drop(&mut self) {
@@ -347,6 +418,60 @@ mod tests {
         assert!(memory.of(Some(greedy.known_name())).try_take(1 << 18));
         assert_eq!(limiter.try_enter(&greedy).unwrap_err(), CapacityError::OwnerMemory(1 << 18));
         assert!(limiter.try_enter(&other).is_ok());
+    }
+
+    /// A caller to whom the policy gives these limits.
+    fn limited(limits: &str) -> Principal {
+        let policy = format!(r#"{{"rules": [{{"match": {{}}, "limits": {{{limits}}}}}]}}"#);
+        let policy = ptc_host::policy::CurrentPolicy::new(ptc_host::policy::Policy::parse(&policy).unwrap());
+        Principal::named("me").with_authority(Some(policy.of_name("me")))
+    }
+
+    #[test]
+    fn the_policy_limits_programs_and_no_other_calls() {
+        let limiter = ConcurrencyLimiter::new(CallLimits::shared(9));
+        let me = limited(r#""concurrent_programs": 1, "programs_per_minute": 2"#);
+        let first = limiter.try_begin(&me).unwrap();
+        let refused = limiter.try_begin(&me).unwrap_err();
+        assert_eq!(refused, CapacityError::Quota(QuotaError::Programs(1)));
+        assert_eq!((refused.limit(), refused.quota_wait()), ("concurrent_programs", Some(1)));
+        assert_eq!(limiter.running(), 1, "what was refused holds nothing");
+        assert!(limiter.try_enter(&me).is_ok(), "it is no program");
+        first.loan().bind(&mut limiter.try_enter(&me).unwrap());
+        drop(first);
+        drop(limiter.try_begin(&me).unwrap());
+        let refused = limiter.try_begin(&me).unwrap_err();
+        let CapacityError::Quota(QuotaError::ProgramRate(2, _)) = refused else { panic!("{refused}") };
+        assert!(refused.quota_wait().unwrap() > 20, "{refused}");
+        assert!(limiter.enter(&me).now_or_never().is_some(), "a program that goes on has been counted");
+        assert!(limiter.try_begin(&Principal::named("other")).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_sleeps_lends_its_place_of_the_policy_too() {
+        let limiter = ConcurrencyLimiter::new(CallLimits::shared(9));
+        let me = limited(r#""concurrent_programs": 1"#);
+        let loan = PermitLoan::default();
+        let mut permit = limiter.try_begin(&me).unwrap();
+        loan.bind(&mut permit);
+        loan.lend();
+        let second = limiter.try_begin(&me).unwrap();
+        loan.take_back();
+        drop(second);
+        assert!(limiter.try_begin(&me).is_err(), "it has its place back");
+        drop(permit);
+        assert!(limiter.try_begin(&me).is_ok());
+    }
+
+    #[test]
+    fn the_policy_limits_memory() {
+        let memory = MemoryBudget::new(1 << 20);
+        let limiter = ConcurrencyLimiter::within(CallLimits::shared(9), memory.clone());
+        let me = limited(r#""memory_bytes": 262144"#);
+        let part = memory.of_quota(Some(me.known_name()), Some(1 << 18));
+        assert!(limiter.try_begin(&me).is_ok() && part.try_take(1 << 18));
+        assert_eq!(limiter.try_begin(&me).unwrap_err(), CapacityError::OwnerMemoryQuota(1 << 18));
+        assert!(limiter.try_begin(&Principal::named("other")).is_ok());
     }
 
     #[test]

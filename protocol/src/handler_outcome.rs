@@ -4,6 +4,7 @@ use ptc_mcp::RpcError;
 use ptc_mcp::message::id::RequestId;
 
 use super::call::Call;
+use super::concurrency_limiter::CapacityError;
 use super::reply::{self, Answers};
 
 /// The outcome of a message.
@@ -36,6 +37,8 @@ pub struct ReachedLimit {
     pub limit: &'static str,
     /// The sentence about the limit, its value and its flag.
     pub text: Box<str>,
+    /// Seconds after which the client may come again, if the limit is one of the policy for this caller.
+    pub quota_wait: Option<u64>,
 }
 
 /// The kind of answer of a reply. A transport with its own vocabulary for this, such as HTTP status codes, maps it.
@@ -76,8 +79,15 @@ impl HandlerOutcome {
 
     /// An answer by a server that has no capacity because of this limit.
     pub(crate) fn busy(body: Vec<u8>, limit: &'static str, text: impl Into<Box<str>>) -> HandlerOutcome {
-        let reached = ReachedLimit { limit, text: text.into() };
+        let reached = ReachedLimit { limit, text: text.into(), quota_wait: None };
         HandlerOutcome::Reply(Reply { reached: Some(reached), ..Reply::new(Disposition::Busy, body) })
+    }
+
+    /// An answer that there is no capacity for a call.
+    pub(crate) fn full(body: Vec<u8>, full: CapacityError) -> HandlerOutcome {
+        let (limit, text, quota_wait) = (full.limit(), full.to_string().into(), full.quota_wait());
+        let reached = Some(ReachedLimit { limit, text, quota_wait });
+        HandlerOutcome::Reply(Reply { reached, ..Reply::new(Disposition::Busy, body) })
     }
 
     /// An error that answers `id`.

@@ -169,7 +169,7 @@ impl Runs {
     /// # Errors
     /// The limit that is reached.
     pub fn enter(&self, principal: &Principal) -> Result<Permit, CapacityError> {
-        self.limiter.try_enter(principal)
+        self.limiter.try_begin(principal)
     }
 
     /// True if `principal` may have one more run, as far as this process knows.

@@ -11,7 +11,7 @@ use super::program_fault::raise;
 use super::rate::{MOST_TRIES, wait_before};
 use super::runtime::Aggregator;
 use super::sign_in::{RepeatableRequest, SignIns};
-use super::usage::{cap_exhausted, give_back, give_back_uncounted, take_call};
+use super::usage::{begin_call, cap_exhausted, give_back, give_back_uncounted, take_call};
 use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use ptc_base::memory::ReplyCharge;
 use ptc_base::text::clip;
@@ -170,8 +170,18 @@ pub(super) async fn answer(
             request: &call,
             call: sent,
         };
+        // Counted last: what waits for people takes nothing of the caller's minute.
+        let in_flight = match begin_call(&run, before.is_some()) {
+            Ok(in_flight) => in_flight,
+            Err(fault) => {
+                give_back_uncounted(&run, &fault);
+                return attempt.failed(&arguments, None, fault);
+            }
+        };
         attempt.is_sent(began);
-        let fault = match exchange.answer(before.take()).await {
+        let answer = exchange.answer(before.take()).await;
+        drop(in_flight);
+        let fault = match answer {
             Ok(reply) => {
                 run.arrived.borrow_mut().push(charge);
                 let called = CalledTool { entry: described, by_pages: call.by_pages };

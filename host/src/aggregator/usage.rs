@@ -1,9 +1,12 @@
 //! The upstream usage of one program.
 
 use ahash::AHashMap;
+use ptc_base::time;
 use ptc_engine::RunContext;
+use ptc_policy::CallInFlight;
 use ptc_upstreams::upstream::{CallFault, FaultReason};
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 /// The usage of one program. The engine carries it with the program without knowing its type.
 #[derive(Default)]
@@ -43,6 +46,24 @@ fn take(counter: &Cell<u32>, cap: u32) -> bool {
     let taken = counter.get();
     counter.set(taken.saturating_add(1));
     taken < cap
+}
+
+/// Counts a call of an upstream at the policy, until what this gives is dropped. `goes_on` is one that was counted before its
+/// program waited. `None`: the policy has no limits for the caller.
+///
+/// # Errors
+/// The limit of the policy that is reached: nothing has been sent, and the call takes no number of the cap.
+pub(super) fn begin_call(run: &RunContext, goes_on: bool) -> Result<Option<CallInFlight>, CallFault> {
+    let Some((quotas, limits)) = run.authority.as_ref().and_then(|authority| authority.quotas()) else {
+        return Ok(None);
+    };
+    if goes_on {
+        return Ok(Some(quotas.resume_call()));
+    }
+    quotas.begin_call(limits, time::now()).map(Some).map_err(|quota| {
+        let wait = quota.seconds().map(Duration::from_secs);
+        CallFault::new(FaultReason::RateLimited, quota.to_string()).with_retry_after(wait).before_sending()
+    })
 }
 
 /// A call returns its number to the cap.

@@ -300,7 +300,7 @@ impl ToolCallRequest<'_> {
                     Preparation::Done(reply) => return reply,
                     Preparation::Full(full) => return busy(&service, full),
                     Preparation::Free(running) => return running.await,
-                    Preparation::Gated(running) => match service.limiter.try_enter(&principal) {
+                    Preparation::Gated(running) => match service.limiter.try_begin(&principal) {
                         Ok(mut permit) => {
                             loan.bind(&mut permit);
                             return running.await;
@@ -340,7 +340,7 @@ impl ToolCallRequest<'_> {
             }
         };
         let principal = &self.from.connection.owner().principal;
-        let mut permit = match gated.then(|| self.service.limiter.try_enter(principal)).transpose() {
+        let mut permit = match gated.then(|| self.service.limiter.try_begin(principal)).transpose() {
             Ok(permit) => permit,
             Err(full) => return self.busy(tool, full, span),
         };
@@ -380,7 +380,7 @@ impl ToolCallRequest<'_> {
             span.answered(&mut reply);
         }
         let body = results::tool_call(self.service, self.from.era, self.id, &reply);
-        HandlerOutcome::busy(body, full.limit(), full.to_string())
+        HandlerOutcome::full(body, full)
     }
 }
 

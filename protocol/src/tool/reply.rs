@@ -259,9 +259,10 @@ pub fn busy_message(full: CapacityError) -> String {
             format!("server busy: {limit} concurrent calls of this caller in flight")
         }
         CapacityError::Memory => "server busy: the memory budget is exhausted".to_owned(),
-        CapacityError::OwnerMemory(_) => {
+        CapacityError::OwnerMemory(_) | CapacityError::OwnerMemoryQuota(_) => {
             "server busy: the memory budget of this caller is exhausted".to_owned()
         }
+        CapacityError::Quota(quota) => format!("server busy: {quota}"),
     }
 }
 
@@ -282,6 +283,20 @@ pub fn busy_feedback(full: CapacityError) -> String {
             "Your programs and sessions hold all {limit} bytes that one caller may have (--max-total-memory-bytes-per-owner). \
              Close sessions that you no longer need, or wait until your programs end, and retry the same tools/call."
         ),
+        CapacityError::OwnerMemoryQuota(limit) => format!(
+            "Your programs and sessions hold all {limit} bytes that the policy of this server gives you (memory_bytes). \
+             Close sessions that you no longer need, or wait until your programs end, and retry the same tools/call."
+        ),
+        CapacityError::Quota(quota) => {
+            let wait = quota.seconds().map_or_else(
+                || "until one of your programs has ended".to_owned(),
+                |seconds| format!("{seconds} s"),
+            );
+            format!(
+                "The policy of this server sets the limit ({}). Wait {wait} and retry the same tools/call.",
+                quota.limit()
+            )
+        }
     }
 }
 

@@ -57,11 +57,18 @@ impl Environment {
         (self.clock)()
     }
 
-    /// Limits of one session.
-    pub(super) fn session_limits(&self) -> SessionLimits {
+    /// How many sessions an owner may have: by the settings, or by the policy if that gives it fewer.
+    pub(super) fn most_sessions(&self, owner: &Owner) -> usize {
+        let quota = owner.principal.authority().and_then(|authority| authority.grant.limits().sessions);
+        let quota = quota.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        quota.min(self.settings.max_per_owner)
+    }
+
+    /// Limits of one session, to which the policy may give less memory than the settings do.
+    pub(super) fn session_limits(&self, memory_quota: Option<u64>) -> SessionLimits {
         SessionLimits {
             bindings: self.settings.bindings,
-            memory_bytes: self.settings.memory_bytes,
+            memory_bytes: memory_quota.unwrap_or(u64::MAX).min(self.settings.memory_bytes),
             binding_bytes: self.settings.binding_bytes,
             history_entry_bytes: self.settings.history_entry_bytes,
         }

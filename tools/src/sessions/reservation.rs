@@ -24,15 +24,18 @@ pub(super) enum Reservation {
 impl Reservation {
     /// Runs the program of `request` on the session, unless the session ends in the meantime.
     pub(super) async fn eval(&mut self, mut request: EvalRequest) -> Result<EvalOutcome, Refusal> {
-        let (id, rules) = match self {
+        let limits = request.authority.as_ref().map(|authority| authority.grant.limits());
+        let memory_quota = limits.and_then(|limits| limits.session_memory_bytes);
+        let (id, place) = match self {
             Reservation::Process(session) => {
                 let (directory, id) = (session.directory.clone(), session.id.clone());
-                (id.clone(), Rules::Process { directory, id })
+                (id.clone(), Place::Process { directory, id })
             }
             Reservation::Store(taken) => {
-                (taken.id.clone(), Rules::Store { env: taken.env().clone(), record: taken.record.clone() })
+                (taken.id.clone(), Place::Store { env: taken.env().clone(), record: taken.record.clone() })
             }
         };
+        let rules = Rules { place, memory_quota };
         request.session = Some(id);
         request.session_rules = Some(Arc::new(rules));
         loop {
@@ -97,8 +100,15 @@ impl Reservation {
     }
 }
 
-/// The rules by which the engine decides whether to store the program's result, and the record of the session.
-enum Rules {
+/// The rules by which the engine decides whether to store the program's result.
+struct Rules {
+    place: Place,
+    /// Bytes that the policy gives the session.
+    memory_quota: Option<u64>,
+}
+
+/// Where a session is, and its record.
+enum Place {
     Process {
         directory: Arc<Resident>,
         id: Arc<str>,
@@ -112,23 +122,23 @@ enum Rules {
 
 impl Rules {
     fn env(&self) -> &Environment {
-        match self {
-            Rules::Process { directory, .. } => directory.env(),
-            Rules::Store { env, .. } => env,
+        match &self.place {
+            Place::Process { directory, .. } => directory.env(),
+            Place::Store { env, .. } => env,
         }
     }
 }
 
 impl SessionRules for Rules {
     fn limits(&self) -> SessionLimits {
-        self.env().session_limits()
+        self.env().session_limits(self.memory_quota)
     }
 
     fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool {
         let note = |record: &mut Record| record.committed(report, prints, calls, self.env());
-        match self {
-            Rules::Process { directory, id } => directory.with_open(id, note).is_some(),
-            Rules::Store { record, .. } => {
+        match &self.place {
+            Place::Process { directory, id } => directory.with_open(id, note).is_some(),
+            Place::Store { record, .. } => {
                 note(&mut record.lock());
                 true
             }
@@ -136,13 +146,13 @@ impl SessionRules for Rules {
     }
 
     fn saves(&self) -> Option<u64> {
-        matches!(self, Rules::Store { .. }).then_some(self.env().settings.source_bytes)
+        matches!(self.place, Place::Store { .. }).then_some(self.env().settings.source_bytes)
     }
 
     fn about(&self) -> Vec<u8> {
-        match self {
-            Rules::Process { .. } => Vec::new(),
-            Rules::Store { record, .. } => bytes_of(&record.lock()),
+        match &self.place {
+            Place::Process { .. } => Vec::new(),
+            Place::Store { record, .. } => bytes_of(&record.lock()),
         }
     }
 }

@@ -128,6 +128,7 @@ impl Resident {
     /// Adds a session, within the limits.
     pub(super) fn add(&self, id: &Arc<str>, record: Record) -> Result<(), Refusal> {
         let (settings, owner) = (&self.env.settings, record.owner.clone());
+        let most = self.env.most_sessions(&owner);
         let full = |inner: &Inner| {
             if inner.open.len() >= settings.max {
                 return Some(Refusal::Limit);
@@ -137,7 +138,7 @@ impl Resident {
                 if other.principal == owner.principal { ids.len() } else { 0 }
             };
             let own: usize = inner.by_owner.iter().map(of_principal).sum();
-            (own >= settings.max_per_owner).then_some(Refusal::OwnerLimit)
+            (own >= most).then_some(Refusal::OwnerLimit)
         };
         if full(&self.lock()).is_some() {
             self.sweep();
@@ -149,7 +150,7 @@ impl Resident {
                 // A principal at its own limit is refused before it evicts sessions of others.
                 let own = inner.held().get(owner.principal.name()).copied().unwrap_or(0);
                 let unwanted = inner.dispensable(own, record.created);
-                match unwanted.filter(|_| own < settings.max_per_owner) {
+                match unwanted.filter(|_| own < most) {
                     Some(id) => self.remove(&mut inner, &id, "evicted"),
                     None => return Err(Refusal::Limit),
                 }

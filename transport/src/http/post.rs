@@ -298,13 +298,18 @@ impl Post<'_> {
         }
         match self.handle(&self.caller.modern, message, Era::Modern, seen) {
             HandlerOutcome::Reply(reply) if reply.disposition == Disposition::Busy => {
-                let text = reply.reached.map_or("busy".into(), |reached| {
+                let (text, quota_wait) = reply.reached.map_or(("busy".into(), None), |reached| {
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
-                    reached.text
+                    (reached.text, reached.quota_wait)
                 });
-                let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {text}"));
-                let answer = self.refused(StatusCode::SERVICE_UNAVAILABLE, message, &error);
-                MessageOutcome::Ready(answer::retry_after(answer, COME_BACK))
+                // A limit of the policy is the caller's own: others are served.
+                let (status, what) = match quota_wait {
+                    Some(_) => (StatusCode::TOO_MANY_REQUESTS, "too many requests"),
+                    None => (StatusCode::SERVICE_UNAVAILABLE, "server saturated"),
+                };
+                let error = RpcError::new(RpcError::REFUSED, format!("{what}: {text}"));
+                let answer = self.refused(status, message, &error);
+                MessageOutcome::Ready(answer::retry_after(answer, quota_wait.unwrap_or(COME_BACK)))
             }
             HandlerOutcome::Reply(reply) => MessageOutcome::Ready(answer::of_reply(reply)),
             HandlerOutcome::Call(call) => MessageOutcome::Call { call, session: None },

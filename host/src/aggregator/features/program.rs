@@ -7,7 +7,7 @@ use super::super::configured_upstream::ConfiguredUpstream;
 use super::super::program_fault::raise;
 use super::super::runtime::Aggregator;
 use super::super::sign_in::{RepeatableRequest, SignIns};
-use super::super::usage::{cap_exhausted, give_back_uncounted, take_call, take_discovery};
+use super::super::usage::{begin_call, cap_exhausted, give_back_uncounted, take_call, take_discovery};
 use super::ask::{FeatureKind, prompt_params, read_params};
 use crate::catalog::unknown_server;
 use ptc_base::memory::ReplyCharge;
@@ -79,11 +79,19 @@ async fn content(
         let (fault, tried) = match start(aggregator, run, &request.server).await {
             Err(UpstreamStartError { fault, tried }) => (fault, tried),
             Ok(()) => {
+                let in_flight = match begin_call(run, false) {
+                    Ok(in_flight) => in_flight,
+                    Err(fault) => {
+                        give_back_uncounted(run, &fault);
+                        return attempt.failed(recorded, None, fault);
+                    }
+                };
                 let features = view.features_of(member).on_behalf_of(caller_of(run));
                 attempt.is_sent(time::now());
                 let charge = ReplyCharge::new(run.memory.clone());
                 let limits = limits(aggregator, run);
                 let read = features.fetch(kind, &request.subject, &params, limits, Some(&charge)).await;
+                drop(in_flight);
                 let read_answer = if is_prompt { read_prompt } else { read_contents };
                 let read = match read {
                     Ok(answer) => apart(answer.len(), move || read_answer(answer)).await,

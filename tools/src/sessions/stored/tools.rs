@@ -31,8 +31,8 @@ impl Stored {
         ttl: Duration,
     ) -> Result<(), Refusal> {
         let (owner, settings) = (&record.owner, &self.env.settings);
-        let has_room =
-            self.store().has_fewer(&owner_in_store(owner), Kind::Session, settings.max_per_owner).await;
+        let most = self.env.most_sessions(owner);
+        let has_room = self.store().has_fewer(&owner_in_store(owner), Kind::Session, most).await;
         if !has_room.map_err(|error| self.refused(error, "", owner))? {
             return Err(Refusal::OwnerLimit);
         }

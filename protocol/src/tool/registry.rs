@@ -169,3 +169,78 @@ fn write_definition(out: &mut Vec<u8>, definition: &Definition, long_text: LongT
     }
     out.push(b'}');
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CallContext, Preparation};
+    use super::*;
+    use ptc_host::policy::{Caller, CurrentPolicy, Policy};
+    use ptc_mcp::json::Raw;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A tool whose description names who looks at it, and how often it was asked for one.
+    #[derive(Default)]
+    struct Named(Arc<AtomicUsize>);
+
+    impl Named {
+        fn described(&self, description: String) -> Definition {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Definition {
+                name: "named",
+                title: "Named",
+                description,
+                input_schema: "{}".into(),
+                output_schema: None,
+                annotations: Annotations {
+                    read_only: true,
+                    destructive: false,
+                    idempotent: true,
+                    open_world: false,
+                },
+                meta: None,
+                long: None,
+            }
+        }
+    }
+
+    impl Tool for Named {
+        fn definition(&self) -> Definition {
+            self.described("everything".into())
+        }
+
+        fn definition_for(&self, authority: &Arc<Authority>) -> Definition {
+            self.described(format!("of {}", authority.caller.principal))
+        }
+
+        fn prepare(&self, _: Option<Raw<'_>>, _: &CallContext) -> Preparation {
+            Preparation::Done(ToolReply::text(false, ""))
+        }
+    }
+
+    #[test]
+    fn callers_have_listings_of_their_own_which_those_of_one_grant_share() {
+        let file = r#"{"rules": [
+            {"match": {"claim": {"groups": "dev"}}, "upstreams": {"u": {"allow": ["a"]}}},
+            {"match": {"principal": "cleo"}, "upstreams": {"u": {"allow": ["b"]}}}]}"#;
+        let policy = CurrentPolicy::new(Policy::parse(file).unwrap());
+        let of_group = |name: &str| {
+            let groups = ptc_host::policy::Claim { name: "groups".into(), values: ["dev".into()].into() };
+            policy.authority(Caller { claims: [groups].into(), ..Caller::named(name) })
+        };
+        let asked = Arc::<AtomicUsize>::default();
+        let registry = Registry::new(vec![Box::new(Named(asked.clone()))]);
+        let listing = |authority: Option<&Arc<Authority>>| {
+            String::from_utf8(registry.listing(LongText::Nowhere, authority).to_vec()).unwrap()
+        };
+        let (ann, ben, cleo) = (of_group("ann"), of_group("ben"), policy.of_name("cleo"));
+        assert!(listing(None).contains("everything"));
+        assert!(listing(Some(&ann)).contains("of ann") && listing(Some(&cleo)).contains("of cleo"));
+        assert!(listing(Some(&ben)).contains("of ann"), "the same rules match both");
+        assert_eq!(asked.load(Ordering::Relaxed), 3);
+        // A listing that callers have seen may have changed although that of everything has not.
+        let changes = registry.changes();
+        registry.refresh();
+        assert!(changes.has_changed().unwrap());
+        assert!(listing(Some(&ben)).contains("of ben"), "it is made anew");
+    }
+}

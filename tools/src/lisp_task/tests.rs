@@ -9,6 +9,7 @@ use ptc_host::engine::{
     CallRecord, CallStatus, Desk, Engine, EngineOptions, EvalId, HostCalls, Limits, ResultOverview,
     RunContext,
 };
+use ptc_host::policy::{CurrentPolicy, Policy};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
@@ -133,12 +134,16 @@ fn program(source: &str) -> LlmResponse {
 }
 
 async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
+    call_as(Principal::process(), options, arguments).await
+}
+
+async fn call_as(caller: Principal, options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
     let tool = LispTask::new(options);
     let schema: Value = serde_json::from_str(&tool.definition().output_schema.unwrap()).unwrap();
     let text = arguments.to_string();
     let context = CallContext {
         origin: None,
-        owner: ptc_protocol::principal::Owner::of(Principal::process()),
+        owner: ptc_protocol::principal::Owner::of(caller),
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,
         eval_id: EvalId::new(),
@@ -169,6 +174,48 @@ async fn task(change: impl FnOnce(&mut TaskOptions), answers: Vec<LlmResponse>) 
 }
 
 const READ: &str = "(def r (tool/call {:server \"fs\" :tool \"read\" :args {:path data/path}}))";
+
+/// Notes for whom programs call.
+#[derive(Default)]
+struct Callers(Mutex<Vec<Option<Arc<str>>>>);
+
+impl HostCalls for Callers {
+    fn answer(
+        self: Arc<Self>,
+        run: Rc<RunContext>,
+        _: HostRequest,
+        _: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
+        self.0.lock().push(run.authority.as_ref().map(|authority| authority.caller.principal.clone()));
+        Box::pin(async { Reply::success(CallPayload::Json(Bytes::from_static(b"1"))) })
+    }
+}
+
+#[tokio::test]
+async fn a_planner_knows_what_its_caller_sees_and_its_programs_have_the_callers_authority() {
+    let file = r#"{"rules": [{"match": {"principal": "ann"}, "upstreams": {"fs": {"allow": ["read"]}}}]}"#;
+    let policy = CurrentPolicy::new(Policy::parse(file).unwrap());
+    let ann = Principal::named("ann").with_authority(Some(policy.of_name("ann")));
+    let (llm, callers) =
+        (Arc::new(ScriptedLlm::new(vec![program(&format!("{READ} (return 1)"))])), Arc::<Callers>::default());
+    let mut options = options(Ok(llm.clone()));
+    options.upstreams = callers.clone();
+    options.known_to = Some(Arc::new(|authority| TaskCatalog {
+        snapshot: format!("SNAPSHOT of {}", authority.caller.principal),
+        summary: format!("SUMMARY of {}", authority.caller.principal),
+        ..TaskCatalog::default()
+    }));
+    let tool = LispTask::new(options.clone());
+    assert!(tool.definition().description.contains("- fs: read->:map"));
+    let listed = tool.definition_for(ann.authority().unwrap()).description;
+    assert!(listed.contains("SUMMARY of ann") && !listed.contains("fs: read"), "{listed}");
+    let arguments = json!({"task": "Count.", "context": {"path": "/r"}});
+    let (body, _) = call_as(ann, options, arguments).await;
+    assert_eq!(body["status"], "ok", "{body}");
+    let system = &llm.requests()[0].system;
+    assert!(system.contains("SNAPSHOT of ann"), "{system}");
+    assert_eq!(*callers.0.lock(), [Some("ann".into())]);
+}
 
 #[tokio::test]
 async fn a_task_is_planned_run_and_answered() {

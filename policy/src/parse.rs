@@ -14,6 +14,7 @@ use super::identity::Identity;
 use super::limits::Limits;
 use super::path::Folder;
 use super::policy::{MAX_FILE_BYTES, Policy, PolicyError};
+use super::profile::Profiles;
 use super::rule::{Condition, Rule, UpstreamRule};
 
 /// Most rules of a file.
@@ -87,6 +88,18 @@ fn name_once(rules: &[Rule]) -> Parsed<()> {
         }
     }
     Ok(())
+}
+
+impl Profiles {
+    /// Reads the object `profiles` of the upstreams file: `{"NAME": {"upstreams": {"github": {"allow": ["get_*"]}}}}`. An
+    /// upstream has `allow`, `deny`, `list`, `resources` and `prompts` as a rule of a policy has them; what it leaves out is
+    /// everything there is.
+    ///
+    /// # Errors
+    /// A sentence with what is wrong first, and the place of its key.
+    pub fn parse(value: &Value) -> Result<Profiles, String> {
+        profiles(value).map(Profiles).map_err(|fault| fault.0)
+    }
 }
 
 /// An object of the file, with its place.
@@ -321,7 +334,7 @@ fn upstream(name: &str, section: &Section<'_>) -> Parsed<UpstreamRule> {
 }
 
 /// The profiles of a file, by name.
-pub(super) fn profiles(value: &Value) -> Parsed<BTreeMap<Box<str>, Arc<Grant>>> {
+fn profiles(value: &Value) -> Parsed<BTreeMap<Box<str>, Arc<Grant>>> {
     let file = Section::of("profiles", value)?;
     let mut profiles = BTreeMap::new();
     for (name, section) in file.sections() {

@@ -4,26 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ptc_base::similar::most_similar;
-use ptc_mcp::json::Value;
 
 use super::grant::Grant;
-use super::parse;
 
 /// The profiles of a server, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Profiles(BTreeMap<Box<str>, Arc<Grant>>);
+pub struct Profiles(pub(super) BTreeMap<Box<str>, Arc<Grant>>);
 
 impl Profiles {
-    /// Reads the object `profiles` of the upstreams file: `{"NAME": {"upstreams": {"github": {"allow": ["get_*"]}}}}`. An
-    /// upstream has `allow`, `deny`, `list`, `resources` and `prompts` as a rule of a policy has them; what it leaves out is
-    /// everything there is.
-    ///
-    /// # Errors
-    /// A sentence with what is wrong first, and the place of its key.
-    pub fn parse(value: &Value) -> Result<Profiles, String> {
-        parse::profiles(value).map(Profiles).map_err(|fault| fault.0)
-    }
-
     /// The part that a profile shows.
     pub fn named(&self, name: &str) -> Option<&Arc<Grant>> {
         self.0.get(name)

@@ -107,20 +107,29 @@ impl QuotaError {
 impl fmt::Display for QuotaError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.seconds().unwrap_or(1);
-        match self {
-            QuotaError::CallRate(most, _) => write!(
-                out,
-                "this caller may make {most} upstream calls a minute; the next is free in {seconds} s"
-            ),
-            QuotaError::Calls(most) => write!(out, "this caller may have {most} upstream calls at a time"),
-            QuotaError::ProgramRate(most, _) => {
-                write!(out, "this caller may begin {most} programs a minute; the next is free in {seconds} s")
+        let many = |most: u64, what: &str| format!("{most} {what}{}", if most == 1 { "" } else { "s" });
+        match *self {
+            QuotaError::CallRate(most, _) => {
+                let calls = many(most, "upstream call");
+                write!(out, "this caller may make {calls} a minute; the next is free in {seconds} s")
             }
-            QuotaError::StepRate(most, _) => write!(
-                out,
-                "programs of this caller may take {most} steps a minute; the next may begin in {seconds} s"
-            ),
-            QuotaError::Programs(most) => write!(out, "this caller may run {most} programs at a time"),
+            QuotaError::Calls(most) => {
+                write!(out, "this caller may have {} at a time", many(most, "upstream call"))
+            }
+            QuotaError::ProgramRate(most, _) => {
+                let programs = many(most, "program");
+                write!(out, "this caller may begin {programs} a minute; the next is free in {seconds} s")
+            }
+            QuotaError::StepRate(most, _) => {
+                let steps = many(most, "step");
+                write!(
+                    out,
+                    "programs of this caller may take {steps} a minute; the next may begin in {seconds} s"
+                )
+            }
+            QuotaError::Programs(most) => {
+                write!(out, "this caller may run {} at a time", many(most, "program"))
+            }
         }
     }
 }

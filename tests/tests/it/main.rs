@@ -17,6 +17,7 @@ mod listing;
 mod many_upstreams;
 mod memory_budget;
 mod policy;
+mod quotas;
 mod remote;
 mod replicas;
 mod results;

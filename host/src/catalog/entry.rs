@@ -127,6 +127,7 @@ impl ToolEntry {
     }
 
     /// The text of one JSON object, arguments of a call, with the values that our own client of REST services adds to it.
+    #[expect(clippy::disallowed_methods, reason = "entry point: ToolEntry.with_defaults")]
     pub(crate) fn with_defaults<'a>(&self, arguments: &'a [u8]) -> Cow<'a, [u8]> {
         let Some(Value::Object(defaults)) = self.meta.get("defaultArgs") else {
             return Cow::Borrowed(arguments);

@@ -9,6 +9,7 @@
 
 mod program;
 mod resumed;
+mod start;
 mod wire;
 
 use ptc_mcp::json::{Value, json};

@@ -71,13 +71,14 @@ fn requests(method: &str) -> Vec<Value> {
             json!({"protocolVersion": "2025-11-25", "capabilities": {},
                 "clientInfo": {"name": "claude-code", "version": "1"}}),
         ],
-        "ping"
-        | "tools/list"
-        | "server/discover"
-        | "resources/list"
-        | "resources/templates/list"
-        | "prompts/list" => {
-            vec![json!({})]
+        "ping" | "server/discover" => vec![json!({})],
+        // Cursors name upstreams.
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+            vec![
+                json!({}),
+                json!({"cursor": r#"["SERVER",null]"#}),
+                json!({"cursor": r#"["SERVER","THING"]"#}),
+            ]
         }
         "tools/call" => vec![
             eval(r#"(tool/call {:server "SERVER" :tool "THING"})"#),
@@ -309,4 +310,66 @@ fn no_route_tells_of_what_is_hidden() {
     let unseen: Vec<String> = routes().into_iter().filter(|path| !seen.contains(path)).collect();
     assert_eq!(unseen, [""; 0], "a route without a row: does it show upstreams?");
     assert!(server.eval(r#"(map :name (tool/servers))"#).contains("zq7seen"));
+}
+
+#[test]
+fn two_callers_of_one_server_see_their_own_tools() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let rule = |name: &str, tool: &str| json!({"match": {"principal": name}, "upstreams": {"zq7seen": {"allow": [tool]}}});
+    let rules = json!({"rules": [rule("ann", "zq7visible"), rule("ben", "zq7listed")]});
+    let entries = json!({"upstreams": upstreams(env!("CARGO_BIN_EXE_fake-upstream"))});
+    let tokens = ["ann", "ben"].map(|name| format!("{name}-0123456789abcdef0123456789abcdef"));
+    let tokens_file = write("tokens", &format!("ann:{}\nben:{}\n", tokens[0], tokens[1]));
+    let (config, policy) =
+        (write("upstreams.json", &entries.to_string()), write("policy.json", &rules.to_string()));
+    let flags = [
+        "--upstreams-config",
+        &config,
+        "--policy",
+        &policy,
+        "--http-auth-token-file",
+        &tokens_file,
+        "--console",
+    ];
+    let server = Launch::of(env!("CARGO_BIN_EXE_ptc-under-test"), &flags).on_http();
+    let ask = |token: &str, method: &str, params: &Value| {
+        let mut params = params.clone();
+        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "1"}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let name = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+        let headers = format!(
+            "Authorization: Bearer {token}\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}"
+        );
+        let answer = server.post(&headers, body.as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.body
+    };
+    let dir = json!({"name": "lisp_eval", "arguments": {"program": r#"(dir "zq7seen")"#}});
+    for _ in 0..2 {
+        for (token, own, other) in
+            [(&tokens[0], "zq7visible", "zq7listed"), (&tokens[1], "zq7listed", "zq7visible")]
+        {
+            let bearer = format!(
+                "GET /console/api/catalog HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+            );
+            let seen = [
+                ask(token, "tools/list", &json!({})),
+                ask(token, "server/discover", &json!({})) + own,
+                ask(token, "tools/call", &dir),
+                server.exchange(bearer.as_bytes()).body,
+            ];
+            for answer in seen {
+                assert!(answer.contains(own) && !answer.contains(other), "{own}: {answer}");
+                tells_nothing(own, &answer);
+            }
+        }
+    }
 }

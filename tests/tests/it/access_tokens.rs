@@ -27,10 +27,15 @@ fn asking_server(provider: &AuthorizationServer) -> Http {
     server(provider, &["--introspection-client", client.path().to_str().expect("UTF-8")])
 }
 
-/// The answer to a program's call with this token.
+/// The answer to a call of `(+ 40 2)` with this token.
 fn call(server: &Http, token: &str) -> Answer {
+    eval(server, token, "(+ 40 2)")
+}
+
+/// The answer to a program's call with this token.
+fn eval(server: &Http, token: &str, program: &str) -> Answer {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "lisp_eval", "arguments": {"program": "(+ 40 2)"}, "_meta": {
+        "params": {"name": "lisp_eval", "arguments": {"program": program}, "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {}}}});
     let headers = format!(
@@ -86,6 +91,35 @@ fn a_client_finds_its_way_from_the_challenge_to_a_program() {
         format!("{}.{}", own.rsplit_once('.').expect("parts").0, forged.rsplit_once('.').expect("parts").1);
     is_refused(&server, &forged, "the token cannot be verified");
     assert!(!server.server.launch.log().contains(&own), "no token is logged");
+}
+
+#[test]
+fn people_of_other_groups_see_other_upstreams() {
+    let provider = AuthorizationServer::start(Script::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("written");
+        folder.path().join(name).to_str().expect("UTF-8").to_owned()
+    };
+    let policy = json!({"rules": [
+        {"match": {"claim": {"groups": "of-ann"}, "issuer": provider.issuer()}, "upstreams": {"fake": {"allow": ["*"]}}},
+        {"match": {"principal": "ci"}, "upstreams": {"fake": {"allow": ["*"]}}}]});
+    let policy = write("policy.json", &policy.to_string());
+    let machine = "0123456789abcdef0123456789abcdef";
+    let tokens = write("tokens", &format!("ci:{machine}\nguest:{}\n", machine.replace('0', "x")));
+    let issuer = provider.issuer();
+    let flags =
+        ["--issuer", &issuer, "--public-url", RESOURCE, "--policy", &policy, "--http-auth", "oauth,token"];
+    let flags = [&flags[..], &["--http-auth-token-file", &tokens]].concat();
+    let server = Launch::of(PROGRAM, &flags).with_only_the_upstream().on_http();
+    let sees = |token: &str| {
+        let answer = eval(&server, token, "(map :name (tool/servers))");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.body.contains("fake")
+    };
+    let guest = machine.replace('0', "x");
+    assert!(sees(&provider.jwt("ann", RESOURCE, 600)) && sees(machine));
+    assert!(!sees(&provider.jwt("ben", RESOURCE, 600)) && !sees(&guest));
 }
 
 #[test]

@@ -50,12 +50,12 @@ impl SigningKey {
 }
 
 impl AuthorizationServer {
-    /// A JWT for `subject` and `audience` that ends after so many seconds, by the key of now.
+    /// A JWT for `subject` and `audience` that ends after so many seconds, by the key of now. Its claim `groups` has `of-SUBJECT`.
     pub fn jwt(&self, subject: &str, audience: &str, seconds: u64) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
         self.shared.signing.sign(&json!({
             "iss": self.issuer(), "sub": subject, "aud": audience, "iat": now, "exp": now + seconds,
-            "scope": "mcp:read", "client_id": "a-client", "groups": ["support"],
+            "scope": "mcp:read", "client_id": "a-client", "groups": [format!("of-{subject}"), "all"],
         }))
     }
 

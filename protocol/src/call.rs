@@ -251,6 +251,7 @@ impl Call {
                     tokio::select! {
                         by = cancelled => CallResponse::Cancelled(by, last),
                         () = place => CallResponse::Reply(last),
+                        () = end => CallResponse::Reply(last),
                         () = connection.drained() => CallResponse::Reply(last),
                         () = service.drained() => CallResponse::Reply(last),
                         () = Channel::tell(service, caller, id, asked_for, &mut notify) => {

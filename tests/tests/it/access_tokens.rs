@@ -1,6 +1,7 @@
 //! `ptc start --http --issuer … --public-url …` as a process, with a scripted provider: sign-ins of callers by JWTs and opaque tokens
 //! (auth.md 13).
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
@@ -177,6 +178,37 @@ fn cached_keys_serve_while_the_provider_is_away_and_for_a_day_at_most() {
     provider.script().trouble.clear();
     server.server.advance(Duration::from_secs(5));
     is_good(&server, &provider.jwt("dan", RESOURCE, 1_000_000));
+}
+
+#[test]
+fn a_channel_for_news_ends_with_its_token() {
+    let provider = AuthorizationServer::start(Script::default());
+    let server = asking_server(&provider);
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"notifications": {}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}}}});
+    let message = message.to_string();
+    let open = |token: &str| {
+        let mut stream = server.connect();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: subscriptions/listen\r\nAccept: text/event-stream\r\nAuthorization: Bearer {token}\r\n\
+             Connection: close\r\nContent-Length: {}\r\n\r\n{message}",
+            message.len()
+        )
+        .expect("the server reads");
+        let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line"));
+        assert!(lines.any(|line| line.contains("notifications/subscriptions/acknowledged")), "it is open");
+        lines
+    };
+    let (opaque, jwt) = (provider.opaque("ann", RESOURCE), provider.jwt("ben", RESOURCE, 600));
+    let (of_ann, of_ben) = (open(&opaque), open(&jwt));
+    provider.revoke_opaque(&opaque);
+    server.server.advance(Duration::from_secs(60));
+    assert!(of_ann.into_iter().any(|line| line.contains("subscriptionId")), "its end is told");
+    server.server.advance(Duration::from_secs(601));
+    assert!(of_ben.into_iter().any(|line| line.contains("subscriptionId")), "its end is told");
 }
 
 #[test]

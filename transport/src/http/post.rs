@@ -585,9 +585,9 @@ fn stream(
     answer::events(Body::events(call, notes, endpoint.bodies.nothing(seen.principal.as_ref())))
 }
 
-/// Opens a notification channel; it lasts until its client disconnects or the server stops.
+/// Opens a notification channel; it lasts until its client disconnects, its access token ends or the server stops.
 fn listen(
-    endpoint: &Endpoint,
+    endpoint: &Arc<Endpoint>,
     call: Box<Call>,
     headers: &Headers<'_>,
     seen: &mut RequestFacts,
@@ -600,8 +600,10 @@ fn listen(
     }
     let notes = Notes::default();
     let (sink, alive) = (notes.clone(), notes.clone());
+    let (door, credentials) = (endpoint.clone(), headers.authorization.first().cloned());
     let listening = async move {
-        let channel = pin!(call.run(move |note| sink.push(note)));
+        let token_ends = door.authenticator.token_ends(credentials.as_ref());
+        let channel = pin!(call.run_until(token_ends, move |note| sink.push(note)));
         let beats = async {
             loop {
                 time::sleep(HEARTBEAT).await;

@@ -8,7 +8,8 @@ mod verdicts;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ptc_host::issuers::{TokenRefusal, TokenVerifier, VerifiedToken};
+use http::HeaderValue;
+use ptc_host::issuers::{LONGEST_INTROSPECTION, TokenRefusal, TokenVerifier, VerifiedToken};
 use ptc_host::policy::{Caller, Claim, CurrentPolicy};
 use ptc_host::time::{self, Instant};
 
@@ -192,11 +193,33 @@ impl Authenticator {
         let Some(access) = &self.access_tokens else {
             return Glance::Known(Err(AuthenticationError::Unknown));
         };
-        let known = access.verdicts.find(token, time::now()).filter(|caller| access.is_current(caller));
-        match (known, std::str::from_utf8(token)) {
-            (Some(caller), _) => Glance::Known(Ok(KnownCaller::Verified(caller))),
-            (None, Ok(token)) => Glance::Token(access, token),
-            (None, Err(_)) => Glance::Known(Err(AuthenticationError::Invalid(challenge::CANNOT_BE_VERIFIED))),
+        if let Some(caller) = access.known(token) {
+            return Glance::Known(Ok(KnownCaller::Verified(caller)));
+        }
+        match std::str::from_utf8(token) {
+            Ok(token) => Glance::Token(access, token),
+            Err(_) => Glance::Known(Err(AuthenticationError::Invalid(challenge::CANNOT_BE_VERIFIED))),
+        }
+    }
+
+    /// Completes when the access token of an admitted request is not good any more: it has ended, was revoked, or its issuer does not
+    /// answer when its verdict ends. Never for other credentials.
+    pub(super) async fn token_ends(&self, authorization: Option<&HeaderValue>) {
+        let token = authorization.and_then(|value| bearer(value.as_bytes()));
+        let is_fixed = |token: &[u8]| self.tokens.iter().any(|(known, _)| known.token.matches(token));
+        let text = token.filter(|token| !is_fixed(token)).and_then(|token| std::str::from_utf8(token).ok());
+        let (Some(access), Some(token)) = (&self.access_tokens, text) else {
+            return std::future::pending().await;
+        };
+        loop {
+            // One that is not kept is asked about as often as one that its issuer knows.
+            let until =
+                access.verdicts.end_of(token.as_bytes()).unwrap_or(time::now() + LONGEST_INTROSPECTION);
+            time::sleep_until(until).await;
+            // Another request may have asked meanwhile.
+            if access.known(token.as_bytes()).is_none() && access.verified(token).await.is_err() {
+                return;
+            }
         }
     }
 
@@ -223,6 +246,11 @@ impl Authenticator {
 }
 
 impl AccessTokens {
+    /// The caller of a token that was found good and may still be.
+    fn known(&self, token: &[u8]) -> Option<Arc<HttpCaller>> {
+        self.verdicts.find(token, time::now()).filter(|caller| self.is_current(caller))
+    }
+
     /// The caller of a token that has no verdict yet.
     async fn verified(&self, token: &str) -> Result<Arc<HttpCaller>, AuthenticationError> {
         let verified = self.verifier.verify(token).await.map_err(|refusal| match refusal {

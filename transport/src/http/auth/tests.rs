@@ -174,6 +174,35 @@ async fn access_tokens_are_verified_once_and_again_when_their_verdict_has_ended(
     assert!(with_tokens(vec![named("a", "token-a")]).is_guess(AuthenticationError::Missing));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_channel_is_told_of_the_end_of_its_token() {
+    #[derive(Debug, Default)]
+    struct Revocable(AtomicUsize);
+    impl TokenVerifier for Revocable {
+        fn verify<'a>(&'a self, _: &'a str) -> Verification<'a> {
+            // Good three times, for a minute each.
+            let invalid = TokenRefusal::Invalid { description: "the token cannot be verified" };
+            let is_good = self.0.fetch_add(1, Ordering::Relaxed) < 3;
+            Box::pin(std::future::ready(if is_good { Ok(token("ann", &[], 60)) } else { Err(invalid) }))
+        }
+    }
+    let auth = Authenticator::new(Acceptance {
+        tokens: vec![named("a", "token-a")],
+        oauth: true,
+        verifier: Some(Arc::new(Revocable::default())),
+        ..Acceptance::default()
+    });
+    let of = |text: &str| HeaderValue::from_str(text).unwrap();
+    ask(&auth, None, &["Bearer of-ann"]).await.unwrap();
+    let begun = Instant::now();
+    auth.token_ends(Some(&of("Bearer of-ann"))).await;
+    assert_eq!(begun.elapsed().as_secs(), 180);
+    let day = Duration::from_secs(86_400);
+    let fixed = of("Bearer token-a");
+    assert!(tokio::time::timeout(day, auth.token_ends(Some(&fixed))).await.is_err());
+    assert!(tokio::time::timeout(day, auth.token_ends(None)).await.is_err());
+}
+
 #[tokio::test]
 async fn a_policy_knows_the_claims_that_it_asks_for() {
     let file = r#"{"rules": [

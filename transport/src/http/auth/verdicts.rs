@@ -44,6 +44,12 @@ impl Verdicts {
         known.get(&hash).filter(|verdict| now < verdict.until).map(|verdict| verdict.caller.clone())
     }
 
+    /// When the verdict on a token ends or has ended, if there is one.
+    pub(super) fn end_of(&self, token: &[u8]) -> Option<Instant> {
+        let hash = self.hasher?.hash(token).as_u128();
+        self.known.lock().get(&hash).map(|verdict| verdict.until)
+    }
+
     /// Keeps the verdict that a token is good.
     pub(super) fn insert(&self, token: &[u8], caller: Arc<HttpCaller>, until: Instant) {
         let Some(hasher) = self.hasher else { return };

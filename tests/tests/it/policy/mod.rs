@@ -5,8 +5,9 @@
 //! and what is hidden is answered as what does not exist.
 //!
 //! [`program`] asks from programs, for each kind of request that the machine has; [`wire`] asks as a client does, with each method,
-//! tool and route; [`resumed`] lets programs wait in between.
+//! tool and route; [`resumed`] lets programs wait in between. [`profiles`] show a part without rules.
 
+mod profiles;
 mod program;
 mod resumed;
 mod start;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ptc_mcp::json::Raw;
 
 use super::argument::ArgumentRefusal;
-use super::identity::Identity;
 use super::limits::Limits;
 use super::rule::{Rule, UpstreamRule, fits};
 
@@ -133,17 +132,6 @@ impl Grant {
         let mut allowing = self.about(upstream).filter(|rule| fits(&rule.allow, tool)).peekable();
         allowing.peek().is_some()
             && allowing.all(|rule| rule.arguments.iter().any(|rules| rules.tools.matches(tool)))
-    }
-
-    /// Whose sign-in a call of an upstream uses, if the rules say so. Somebody's own wins.
-    pub fn identity(&self, upstream: &str) -> Option<Identity> {
-        let mut said = self.about(upstream).filter_map(|rule| rule.identity);
-        let first = said.next()?;
-        Some(if said.any(|identity| identity == Identity::PerPrincipal) {
-            Identity::PerPrincipal
-        } else {
-            first
-        })
     }
 
     /// How much the caller may use: of each limit what the first rule says that sets it.

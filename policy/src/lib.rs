@@ -6,7 +6,8 @@
 //! | [`caller`] | the facts about a caller that rules match on |
 //! | [`policy`] | the file, and the grants of callers |
 //! | [`current`] | the policy that holds now |
-//! | [`grant`], [`identity`] | what one set of rules permits: tools, arguments, sign-ins, limits |
+//! | [`grant`] | what one set of rules permits: tools, arguments, limits |
+//! | [`identity`] | whose sign-in a rule expects |
 //! | [`authority`] | a caller with its grant |
 //! | [`argument`] | rules on the arguments of a call |
 //! | [`path`] | paths in arguments, in the one form in which they are compared |

@@ -9,6 +9,7 @@ use ptc_base::sync::Mutex;
 use super::authority::Authority;
 use super::caller::Caller;
 use super::grant::Grant;
+use super::identity::Identity;
 use super::profile::Profiles;
 use super::rule::{Condition, Rule};
 
@@ -120,6 +121,17 @@ impl Policy {
             }
         }
         idle
+    }
+
+    /// The pattern of a rule that wants another sign-in at an upstream than its entry's, which is `own`; `None`: it has none.
+    pub fn other_identity(&self, upstream: &str, own: Option<Identity>) -> Option<(&str, Identity)> {
+        let about = self.rules.iter().flat_map(|rule| rule.about(upstream));
+        let mut wanted = about.filter_map(|rule| Some((rule.upstreams.as_str(), rule.identity?)));
+        // A pattern for many is about those that are signed in to.
+        wanted.find(|(pattern, identity)| match own {
+            Some(own) => own != *identity,
+            None => !pattern.contains('*'),
+        })
     }
 
     /// Whether callers whom no rule matches may do everything.

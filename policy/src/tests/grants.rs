@@ -166,22 +166,20 @@ fn a_call_needs_one_rule_that_permits_all_its_arguments() {
 }
 
 #[test]
-fn limits_names_and_identities_are_those_of_the_first_rule_that_has_them() {
+fn limits_and_names_are_those_of_the_first_rule_that_has_them() {
     let policy = policy(
         r#"{"rules": [
-            {"match": {"scope": "a"}, "limits": {"sessions": 2}, "upstreams": {"s": {"identity": "shared"}}},
+            {"match": {"scope": "a"}, "limits": {"sessions": 2}},
             {"name": "second", "match": {}, "limits": {"sessions": 9, "calls_per_minute": 600}},
             {"name": "third", "match": {}, "limits": {"calls_per_minute": 1, "memory_bytes": 7}},
-            {"match": {"scope": "b"}, "operator": true, "upstreams": {"*": {"identity": "per_principal"}}}]}"#,
+            {"match": {"scope": "b"}, "operator": true}]}"#,
     );
     let grant = policy.grant(&bearer(&["a"], &[]));
     let limits =
         Limits { sessions: Some(2), calls_per_minute: Some(600), memory_bytes: Some(7), ..Limits::default() };
     assert_eq!((grant.limits(), grant.name()), (&limits, Some("second")));
-    assert_eq!((grant.identity("s"), grant.identity("x")), (Some(Identity::Shared), None));
     assert!(!grant.is_operator());
     let both = policy.grant(&bearer(&["a", "b"], &[]));
-    assert_eq!(both.identity("s"), Some(Identity::PerPrincipal), "somebody's own wins");
     assert!(both.is_operator() && !both.upstream("s"), "an operator sees no more tools for it");
 }
 
@@ -206,4 +204,22 @@ fn the_claims_that_rules_ask_for_are_known() {
         r#"{"rules": [{"match": {"claim": {"tier": "a", "groups": "b"}}}, {"match": {"claim": {"groups": "c"}}}]}"#,
     );
     assert_eq!(policy.claims(), ["groups", "tier"]);
+}
+
+#[test]
+fn an_upstream_has_one_kind_of_identity() {
+    let policy = policy(
+        r#"{"rules": [{"match": {}, "upstreams": {
+            "github": {"allow": ["*"], "identity": "per_principal"},
+            "team-*": {"allow": ["*"], "identity": "shared"}}}]}"#,
+    );
+    let (own, shared) = (Some(Identity::PerPrincipal), Some(Identity::Shared));
+    assert_eq!(policy.other_identity("github", own), None);
+    assert_eq!(policy.other_identity("github", shared), Some(("github", Identity::PerPrincipal)));
+    assert_eq!(policy.other_identity("github", None), Some(("github", Identity::PerPrincipal)));
+    assert_eq!(policy.other_identity("team-a", own), Some(("team-*", Identity::Shared)));
+    assert_eq!(
+        (policy.other_identity("team-a", shared), policy.other_identity("team-a", None)),
+        (None, None)
+    );
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ptc_host::config::UpstreamsConfig;
+use ptc_host::config::{OAuthIdentity, UpstreamsConfig};
 use ptc_host::ordinary_file;
 use ptc_host::policy::policy::MAX_FILE_BYTES;
-use ptc_host::policy::{CurrentPolicy, Policy, Profiles};
+use ptc_host::policy::{CurrentPolicy, Identity, Policy, Profiles};
 use tracing::warn;
 
 use ptc_protocol::settings::{BootError, Settings};
@@ -45,7 +45,35 @@ pub(super) fn load_policy(
             "the policy has rules for '{pattern}', and no upstream has that name"
         );
     }
+    check_identities(&policy, config)?;
     Ok(Some(Arc::new(CurrentPolicy::new(policy.with_profiles(profiles)))))
+}
+
+/// Checks that no rule wants another sign-in at an upstream than its entry says: an upstream has one kind of identity.
+fn check_identities(policy: &Policy, config: Option<&UpstreamsConfig>) -> Result<(), BootError> {
+    for upstream in config.into_iter().flat_map(|config| &config.upstreams) {
+        let own = upstream.transport.oauth().map(|oauth| match oauth.identity {
+            OAuthIdentity::PerPrincipal => Identity::PerPrincipal,
+            OAuthIdentity::Shared => Identity::Shared,
+        });
+        if let Some((pattern, identity)) = policy.other_identity(&upstream.name, own) {
+            let wanted = match identity {
+                Identity::PerPrincipal => "per_principal",
+                Identity::Shared => "shared",
+            };
+            return Err(BootError::new(format!(
+                "policy: the rule for '{pattern}' has identity {wanted}, and upstream '{}' has {}; change auth.identity \
+                 there, or add an entry of the same server with the other identity",
+                upstream.name,
+                match own {
+                    Some(Identity::PerPrincipal) => "per_principal",
+                    Some(Identity::Shared) => "shared",
+                    None => "no sign-in",
+                }
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The profiles of the upstreams file.

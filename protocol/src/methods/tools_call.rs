@@ -28,6 +28,7 @@ use crate::connection::AdmissionError;
 use crate::elicitation::Elicitation;
 use crate::handler_outcome::HandlerOutcome;
 use crate::observer::CallSpan;
+use crate::principal::Principal;
 use crate::request_state::{RequestStates, StateBinding, StateRefusal, arguments_digest};
 use crate::results;
 use crate::service::{MessageContext, Service};
@@ -107,6 +108,8 @@ struct Ready {
     outgoing: Option<Outgoing>,
     patience: Duration,
     span: Option<CallSpan>,
+    /// The caller, with what it may do now.
+    principal: Principal,
     permit: PermitLoan,
 }
 
@@ -265,7 +268,10 @@ impl ToolCallRequest<'_> {
             Preparation::Full(full) => return self.busy(tool, full, span),
             Preparation::Gated(running) => (running, true),
             Preparation::Free(running) => (running, false),
-            Preparation::After(wait) => (self.after(name, wait, context.permit.clone()), false),
+            Preparation::After(wait) => {
+                let principal = context.owner.principal.clone();
+                (self.after(name, wait, principal, context.permit.clone()), false)
+            }
         };
         let ready = Ready {
             name,
@@ -276,6 +282,7 @@ impl ToolCallRequest<'_> {
             outgoing,
             patience,
             span,
+            principal: context.owner.principal,
             permit: context.permit,
         };
         self.admit(tool, ready)
@@ -286,9 +293,10 @@ impl ToolCallRequest<'_> {
         &self,
         name: &'static str,
         wait: BoxFuture<'static, Preparation>,
+        principal: Principal,
         loan: PermitLoan,
     ) -> BoxFuture<'static, ToolReply> {
-        let (service, principal) = (self.service.clone(), self.from.connection.owner().principal.clone());
+        let service = self.service.clone();
         let busy = move |service: &Service, full| match service.tools.find(name) {
             Some((_, tool)) => tool.busy(full),
             None => ToolReply::unknown_tool(name),
@@ -316,8 +324,18 @@ impl ToolCallRequest<'_> {
 
     /// Admits a call if the conversation and the process have capacity.
     fn admit(&self, tool: &dyn Tool, ready: Ready) -> HandlerOutcome {
-        let Ready { name, eval_id, running, gated, hearing, outgoing, patience, mut span, permit: loan } =
-            ready;
+        let Ready {
+            name,
+            eval_id,
+            running,
+            gated,
+            hearing,
+            outgoing,
+            patience,
+            mut span,
+            principal,
+            permit: loan,
+        } = ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
             Ok(entered) => entered,
             Err(AdmissionError::Full(limit)) => {
@@ -339,8 +357,7 @@ impl ToolCallRequest<'_> {
                 return HandlerOutcome::error(self.id, &RpcError::duplicate_id(self.id));
             }
         };
-        let principal = &self.from.connection.owner().principal;
-        let mut permit = match gated.then(|| self.service.limiter.try_begin(principal)).transpose() {
+        let mut permit = match gated.then(|| self.service.limiter.try_begin(&principal)).transpose() {
             Ok(permit) => permit,
             Err(full) => return self.busy(tool, full, span),
         };

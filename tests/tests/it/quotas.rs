@@ -28,11 +28,11 @@ fn value(server: &mut Pipes, program: &str) -> String {
     reply["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
 }
 
-/// The result of a tool.
+/// What a tool gives.
 fn tool(server: &mut Pipes, name: &str, arguments: &Value) -> Value {
     let params = json!({"name": name, "arguments": arguments});
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    server.request(&request)["result"]["structuredContent"].take()
+    server.request(&request)["result"].take()
 }
 
 #[test]
@@ -43,7 +43,10 @@ fn programs_over_the_limit_are_busy_until_the_minute_has_room() {
         assert_eq!(answer(&server, "(+ 1 2)").status, 200);
     }
     let refused = answer(&server, "(+ 1 2)");
-    let seconds: u64 = refused.header("retry-after").and_then(|text| text.parse().ok()).expect("seconds");
+    let seconds: u64 = refused
+        .header("retry-after")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("{refused:?}"));
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!((28..=30).contains(&seconds), "{refused:?}");
     let text = "this caller may begin 2 programs a minute; the next is free in ";
@@ -76,7 +79,10 @@ fn steps_that_are_owed_delay_the_next_program() {
     let spend = answer(&server, "(loop [n 0] (if (< n 100000) (recur (inc n)) n))");
     assert_eq!(spend.text(), "user=> 100000", "{spend:?}");
     let refused = answer(&server, "1");
-    let seconds: u64 = refused.header("retry-after").and_then(|text| text.parse().ok()).expect("seconds");
+    let seconds: u64 = refused
+        .header("retry-after")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("{refused:?}"));
     assert_eq!(refused.status, 429, "{refused:?}");
     assert!(refused.body.contains("programs of this caller may take 100000 steps a minute"), "{refused:?}");
     server.server.advance(Duration::from_secs(seconds));
@@ -124,16 +130,18 @@ fn sessions_and_their_memory_have_the_limits_of_the_policy() {
     let (launch, _folder) = launch(&limits, &["--sessions"]);
     let mut server = launch.on_pipes();
     let session = tool(&mut server, "lisp_session_start", &json!({}));
-    let id = session["session_id"].as_str().unwrap_or_else(|| panic!("{session}")).to_owned();
+    let id =
+        session["structuredContent"]["session_id"].as_str().unwrap_or_else(|| panic!("{session}")).to_owned();
     let refused = tool(&mut server, "lisp_session_start", &json!({}));
-    assert_eq!(refused["reason"], "session_limit_exceeded", "{refused}");
+    assert_eq!(refused["structuredContent"]["reason"], "session_limit_exceeded", "{refused}");
     let mut eval = |program: &str| {
         tool(&mut server, "lisp_session_eval", &json!({"session_id": id, "program": program}))
     };
-    assert_eq!(eval("(def small [1 2 3])")["status"], "ok");
+    let kept = eval("(def small [1 2 3])");
+    assert_eq!(kept["isError"], false, "{kept}");
     let refused = eval("(def large (vec (range 5000)))");
-    assert_eq!(refused["status"], "error", "{refused}");
-    assert!(refused.to_string().contains("2000"), "{refused}");
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused.to_string().contains("persisted-state limit exceeded"), "{refused}");
     server.finish();
 }
 
@@ -141,7 +149,7 @@ fn sessions_and_their_memory_have_the_limits_of_the_policy() {
 fn memory_has_the_limit_of_the_policy() {
     let (launch, _folder) = launch(&json!({"memory_bytes": 4_000_000}), &[]);
     let mut server = launch.on_pipes();
-    let told = value(&mut server, "(count (vec (range 1000000)))");
+    let told = value(&mut server, "(count (mapv (fn [n] (str n)) (range 200000)))");
     assert!(told.contains("may hold 4000000 bytes together (memory_bytes of the policy)"), "{told}");
     assert_eq!(value(&mut server, "(count (vec (range 1000)))"), "user=> 1000");
     server.finish();

@@ -7,6 +7,7 @@ mod list_updates;
 mod policy;
 mod process;
 mod question_settings;
+mod reload;
 mod slow_starts;
 mod state;
 mod task;
@@ -28,7 +29,7 @@ use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use ptc_host::issuers::{Issuers, TokenVerifier};
 use tracing::warn;
 
-use process::{ignore_signals, stop_signal, survive_file_limits};
+use process::{hangups, ignore_signals, stop_signal, survive_file_limits};
 use ptc_observers::Telemetry;
 use ptc_observers::audit::AuditLog;
 use ptc_protocol::Service;
@@ -103,7 +104,8 @@ async fn run(
     extensions: &Extensions,
 ) -> Result<(), BootError> {
     survive_file_limits();
-    ignore_signals(settings.http.is_some());
+    ignore_signals();
+    let hangups = hangups(settings.http.is_some());
     // Probes are answered during the start.
     let health = settings.health.as_ref().map(HealthListener::start).transpose()?;
     let http = settings.http.as_ref();
@@ -147,6 +149,7 @@ async fn run(
         extensions,
     )?;
     list_updates::follow(upstreams.as_ref(), &service, settings, card.as_ref());
+    reload::follow(hangups, settings, policy.as_ref(), &service);
     if starting.is_some() {
         service.begin_starting();
     }

@@ -100,7 +100,7 @@ fn profiles(settings: &Settings, config: Option<&UpstreamsConfig>) -> Result<Pro
 /// # Errors
 /// It cannot be read, or is wrong.
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
-fn read(path: &Path) -> Result<Policy, BootError> {
+pub(super) fn read(path: &Path) -> Result<Policy, BootError> {
     let text = ordinary_file::read_text(path, MAX_FILE_BYTES)
         .map_err(|fault| BootError::new(format!("--policy {}: {fault}", path.display())))?;
     Policy::parse(&text).map_err(|fault| BootError::new(fault.to_string()))

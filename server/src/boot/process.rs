@@ -14,28 +14,30 @@ pub(super) fn survive_file_limits() {
     }
 }
 
-/// Keeps signals without a meaning for the server from ending it without a drain: SIGUSR1 and SIGUSR2, and on HTTP
-/// SIGHUP, on which other servers reload their files. On pipes SIGHUP means that the terminal is closed
-/// ([`stop_signal`]).
-pub(super) fn ignore_signals(is_http: bool) {
-    let hangup = is_http.then_some((SignalKind::hangup(), "SIGHUP"));
-    let user = [(SignalKind::user_defined1(), "SIGUSR1"), (SignalKind::user_defined2(), "SIGUSR2")];
-    for (kind, name) in user.into_iter().chain(hangup) {
-        match signal(kind) {
-            Err(error) => warn!(event = "signal_handler_failed", signal = name, reason = %error),
-            Ok(mut received) => {
-                tokio::spawn(async move {
-                    while received.recv().await.is_some() {
-                        warn!(
-                            event = "signal_ignored",
-                            signal = name,
-                            "restart the server to read its files again"
-                        );
-                    }
-                });
-            }
+/// Keeps signals without a meaning for the server from ending it without a drain: SIGUSR1 and SIGUSR2.
+pub(super) fn ignore_signals() {
+    for (kind, name) in [(SignalKind::user_defined1(), "SIGUSR1"), (SignalKind::user_defined2(), "SIGUSR2")] {
+        if let Some(mut received) = signals(kind, name) {
+            tokio::spawn(async move {
+                while received.recv().await.is_some() {
+                    warn!(event = "signal_ignored", signal = name, "it has no meaning here");
+                }
+            });
         }
     }
+}
+
+/// SIGHUP, which has a server over HTTP read files again ([`reload`](super::reload)). On pipes it means that the terminal is
+/// closed ([`stop_signal`]). From here on the signal does not end the process; one that comes early is heard later.
+pub(super) fn hangups(is_http: bool) -> Option<Signal> {
+    is_http.then(|| signals(SignalKind::hangup(), "SIGHUP")).flatten()
+}
+
+/// The signals of a kind; `None` if they cannot be had, which is logged.
+fn signals(kind: SignalKind, name: &str) -> Option<Signal> {
+    signal(kind)
+        .inspect_err(|error| warn!(event = "signal_handler_failed", signal = name, reason = %error))
+        .ok()
 }
 
 /// Completes when the process is asked to stop: by SIGTERM or SIGINT, and on pipes by SIGHUP.

@@ -3,8 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::process::{Answer, Http, Launch, Pipes, call};
+use ptc_test_support::wait_until;
 use tempfile::TempDir;
 
 /// A server whose callers have these limits, may call everything, and share one clock that is set ahead.
@@ -153,4 +155,32 @@ fn memory_has_the_limit_of_the_policy() {
     assert!(told.contains("may hold 4000000 bytes together (memory_bytes of the policy)"), "{told}");
     assert_eq!(value(&mut server, "(count (vec (range 1000)))"), "user=> 1000");
     server.finish();
+}
+
+#[test]
+fn a_policy_is_read_again_and_a_bad_one_is_refused_whole() {
+    let (launch, folder) = launch(&json!({}), &[]);
+    let file = folder.path().join("policy.json");
+    let allow = |tools: &str| {
+        let rule = json!({"match": {}, "upstreams": {"fake": {"allow": [tools]}}});
+        fs::write(&file, json!({"rules": [rule]}).to_string()).expect("written");
+    };
+    let log = launch.path("log");
+    let server = launch.logging_to(fs::File::create(&log).expect("created")).on_http();
+    let calls = || answer(&server, r#"(:ok (tool/call {:server "fake" :tool "echo" :args {}}))"#).text();
+    let logged = |event: &str| fs::read_to_string(&log).expect("text").contains(event);
+    assert_eq!(calls(), "user=> true");
+    allow("gather");
+    server.server.signal(Signal::SIGHUP);
+    wait_until("it is read", || logged("policy_reloaded"));
+    assert!(calls().contains("no tool 'echo' in upstream 'fake'"), "{}", calls());
+    fs::write(&file, r#"{"rules": [{"match": {}, "upstreams": {"fake": {"allow": ["echo"]}}}, {}]}"#)
+        .expect("written");
+    server.server.signal(Signal::SIGHUP);
+    wait_until("it is refused", || logged("reload_refused"));
+    assert!(logged("rules[1].match must be an object"));
+    assert!(calls().contains("no tool 'echo' in upstream 'fake'"), "the old one holds");
+    allow("echo");
+    server.server.signal(Signal::SIGHUP);
+    wait_until("it is read again", || calls() == "user=> true");
 }

@@ -193,7 +193,7 @@ fn a_channel_for_news_ends_with_its_token() {
         write!(
             stream,
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-             Mcp-Method: subscriptions/listen\r\nAccept: text/event-stream\r\nAuthorization: Bearer {token}\r\n\
+             Mcp-Method: subscriptions/listen\r\nAccept: application/json, text/event-stream\r\nAuthorization: Bearer {token}\r\n\
              Connection: close\r\nContent-Length: {}\r\n\r\n{message}",
             message.len()
         )

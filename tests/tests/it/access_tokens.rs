@@ -211,6 +211,77 @@ fn a_channel_for_news_ends_with_its_token() {
     assert!(of_ben.into_iter().any(|line| line.contains("subscriptionId")), "its end is told");
 }
 
+/// A server that has no keys says so, whatever the reason, and its log says which.
+#[test]
+fn providers_that_lie_or_lead_inside_give_no_keys() {
+    let internal = |uri: &str| Script { jwks_uri: Some(uri.to_owned()), ..Script::default() };
+    let answering = |trouble: Trouble| {
+        let mut script = Script::default();
+        script.trouble.insert("/jwks", vec![trouble; 100].into());
+        script
+    };
+    for (script, reason) in [
+        (internal("https://10.0.0.1/jwks"), "is not public"),
+        (internal("https://169.254.169.254/latest"), "is not public"),
+        (internal("http://keys.example/jwks"), "have no jwks_uri that is an https URL"),
+        (internal("file:///etc/passwd"), "have no jwks_uri that is an https URL"),
+        (answering(Trouble::Redirect("http://10.0.0.1/".into())), "is not public"),
+        (answering(Trouble::Page(200)), "no JSON object with a list of keys"),
+        (answering(Trouble::Status(500, None)), "http 500"),
+        (answering(Trouble::Huge(300 << 10)), "over 256 KiB"),
+        (answering(Trouble::Huge(2 << 20)), "over 1 MiB"),
+        (Script { issuer: Some(json!("https://evil.example")), ..Script::default() }, "are of the issuer"),
+    ] {
+        let provider = AuthorizationServer::start(script);
+        let server = server(&provider, &[]);
+        let answer = call(&server, &provider.jwt("ann", RESOURCE, 600));
+        assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")), "{reason}: {answer:?}");
+        wait_until(&format!("the log says {reason}"), || server.server.launch.log().contains(reason));
+        // Nobody is let in meanwhile, and whoever has no token learns where to get one.
+        assert_eq!(server.post("", b"{}").status, 401);
+    }
+}
+
+#[test]
+fn an_issuer_that_writes_itself_with_a_slash_is_told_so() {
+    let provider = AuthorizationServer::start(Script::default());
+    provider.script().issuer = Some(json!(format!("{}/", provider.issuer())));
+    let server = server(&provider, &[]);
+    assert_eq!(call(&server, &provider.jwt("ann", RESOURCE, 600)).status, 503);
+    let advice = format!("it calls itself \\\"{}/\\\"; write --issuer so", provider.issuer());
+    wait_until("the log says how to write it", || server.server.launch.log().contains(&advice));
+}
+
+#[test]
+fn a_provider_that_hangs_holds_up_nobody_whose_key_is_known() {
+    let provider = AuthorizationServer::start(Script::default());
+    let server = server(&provider, &[]);
+    let known = provider.jwt("ann", RESOURCE, 600);
+    is_good(&server, &known);
+    let asked = provider.hits("/jwks").len();
+    provider.rotate_key();
+    let new = provider.jwt("ben", RESOURCE, 600);
+    server.server.advance(Duration::from_secs(61));
+    for _ in 0..8 {
+        provider.trouble("/jwks", Trouble::Ignored);
+    }
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| call(&server, &new));
+        wait_until("the new key is asked for", || provider.hits("/jwks").len() == asked + 1);
+        is_good(&server, &known);
+        // The one who waits is told to come back, after five seconds.
+        wait_until("the wait has ended", || {
+            server.server.advance(Duration::from_secs(1));
+            waiting.is_finished()
+        });
+        let answer = waiting.join().expect("an answer");
+        assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")), "{answer:?}");
+    });
+    provider.script().trouble.clear();
+    server.server.advance(Duration::from_secs(61));
+    is_good(&server, &new);
+}
+
 #[test]
 fn a_revoked_opaque_token_ends_within_a_minute() {
     let provider = AuthorizationServer::start(Script::default());

@@ -98,6 +98,8 @@ pub struct Script {
     pub iss: Iss,
     /// `issuer` of the metadata, where it is not the right one.
     pub issuer: Option<Value>,
+    /// `jwks_uri`, where it is not the right one.
+    pub jwks_uri: Option<String>,
     /// `code_challenge_methods_supported`.
     pub pkce: Option<Vec<&'static str>>,
     /// `resource` of the protected resource metadata, where it is not the URL.
@@ -154,6 +156,7 @@ impl Default for Script {
             advertises_iss: Some(true),
             iss: Iss::Right,
             issuer: None,
+            jwks_uri: None,
             pkce: Some(vec!["S256"]),
             resource: None,
             wants_resource: None,

@@ -108,7 +108,7 @@ impl Shared {
             "token_endpoint": at("/token"),
             "revocation_endpoint": at("/revoke"),
             "device_authorization_endpoint": at("/device"),
-            "jwks_uri": at("/jwks"),
+            "jwks_uri": script.jwks_uri.clone().unwrap_or_else(|| at("/jwks")),
             "introspection_endpoint": at("/introspect"),
             "response_types_supported": ["code"],
             "token_endpoint_auth_methods_supported": script.methods,

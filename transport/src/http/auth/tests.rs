@@ -204,6 +204,37 @@ async fn a_channel_is_told_of_the_end_of_its_token() {
 }
 
 #[tokio::test]
+async fn another_policy_may_ask_for_other_claims_of_a_token() {
+    let allowing = |claim: &str, upstream: &str| {
+        let rule = format!(
+            r#"{{"match": {{"claim": {claim}}}, "upstreams": {{"{upstream}": {{"allow": ["*"]}}}}}}"#
+        );
+        Policy::parse(&format!(r#"{{"rules": [{rule}]}}"#)).unwrap()
+    };
+    let policy = Arc::new(CurrentPolicy::new(allowing(r#"{"groups": "support"}"#, "x")));
+    let script = Arc::new(Script {
+        answers: HashMap::from([("ann", Ok(token("ann", &[], 60)))]),
+        asked: AtomicUsize::new(0),
+    });
+    let auth = Authenticator::new(Acceptance {
+        oauth: true,
+        verifier: Some(script.clone()),
+        policy: Some(policy.clone()),
+        ..Acceptance::default()
+    });
+    let sees = async || {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, HeaderValue::from_static("Bearer ann"));
+        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        let grant = &caller.principal.authority().unwrap().grant;
+        (grant.upstream("x"), grant.upstream("y"), script.asked.load(Ordering::Relaxed))
+    };
+    assert_eq!((sees().await, sees().await), ((true, false, 1), (true, false, 1)));
+    policy.replace(allowing(r#"{"email": "ann@example.com"}"#, "y"));
+    assert_eq!((sees().await, sees().await), ((false, true, 2), (false, true, 2)));
+}
+
+#[tokio::test]
 async fn a_policy_knows_the_claims_that_it_asks_for() {
     let file = r#"{"rules": [
         {"name": "s", "match": {"claim": {"groups": "support"}}, "upstreams": {"x": {"allow": ["*"]}}, "operator": true},

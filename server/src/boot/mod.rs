@@ -153,9 +153,9 @@ async fn run(
     if starting.is_some() {
         service.begin_starting();
     }
+    let door = http.zip(bound).map(|(http, bound)| Door { http, bound, issuers });
     let served = {
-        let serving =
-            serve_on(settings, http.zip(bound), issuers, &service, &telemetry, engine, health.as_ref());
+        let serving = serve_on(settings, door, &service, &telemetry, engine, health.as_ref());
         let mut serving = std::pin::pin!(serving);
         match starting {
             None => serving.await,
@@ -180,17 +180,23 @@ async fn run(
     served
 }
 
+/// A bound listener, and who issues the access tokens of its callers.
+struct Door<'s> {
+    http: &'s Http,
+    bound: BoundListener,
+    issuers: Option<Arc<Issuers>>,
+}
+
 /// Serves on the transport that the settings name.
 async fn serve_on(
     settings: &Settings,
-    http: Option<(&Http, BoundListener)>,
-    issuers: Option<Arc<Issuers>>,
+    door: Option<Door<'_>>,
     service: &Arc<Service>,
     telemetry: &Arc<Telemetry>,
     engine: &Engine,
     health: Option<&HealthListener>,
 ) -> Result<(), BootError> {
-    let Some((http, bound)) = http else {
+    let Some(door) = door else {
         let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
         let (reader, writer) = standard_streams();
         if let Some(health) = health {
@@ -205,14 +211,12 @@ async fn serve_on(
         run_stdio(service.clone(), options, reader, writer, stop_signal(false)).await;
         return Ok(());
     };
-    serve_http(http, bound, settings, issuers, service.clone(), telemetry.clone(), engine, health).await
+    serve_http(door, settings, service.clone(), telemetry.clone(), engine, health).await
 }
 
 async fn serve_http(
-    http: &Http,
-    bound: BoundListener,
+    Door { http, bound, issuers }: Door<'_>,
     settings: &Settings,
-    issuers: Option<Arc<Issuers>>,
     service: Arc<Service>,
     telemetry: Arc<Telemetry>,
     engine: &Engine,

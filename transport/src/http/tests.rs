@@ -435,7 +435,7 @@ async fn requests_without_a_good_access_token_have_the_answers_of_the_specificat
         let headers = [("Authorization", "Bearer good")];
         client.ask("POST", path, &headers, &initialize("2025-06-18").to_string()).await.status
     };
-    let rows: Vec<(Vec<(&str, &str)>, &str, u16, String)> = vec![
+    let rows = vec![
         (authorization("Bearer elsewhere"), "/mcp", 401, invalid("the token is for another audience")),
         (authorization("Bearer foreign"), "/mcp", 401, invalid("the token is from another issuer")),
         (authorization("Bearer guess"), "/mcp", 401, invalid("the token cannot be verified")),
@@ -446,7 +446,7 @@ async fn requests_without_a_good_access_token_have_the_answers_of_the_specificat
             400,
             malformed.clone(),
         ),
-        (vec![("Authorization", &long)], "/mcp", 400, malformed.clone()),
+        (vec![("Authorization", &*long)], "/mcp", 400, malformed.clone()),
         (vec![], "/mcp?access_token=good", 400, malformed.clone()),
         (authorization("Bearer good"), "/mcp?access_token=good", 400, malformed),
     ];

@@ -11,7 +11,8 @@ use super::endpoint::Endpoint;
 use super::headers::Headers;
 use ptc_observers::metrics::{Exposition, Format, MetricKind};
 
-/// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone.
+/// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone; with a policy,
+/// those of an operator, as the labels name all upstreams.
 pub(super) async fn answer(
     endpoint: &Endpoint,
     peer: IpAddr,
@@ -22,7 +23,14 @@ pub(super) async fn answer(
     let admitted = if endpoint.loopback_bind {
         check_source(endpoint, target.authority, headers)
     } else {
-        admit(endpoint, peer, target, headers).await.map(drop)
+        let service = &endpoint.service;
+        match admit(endpoint, peer, target, headers).await {
+            Ok(caller) if service.policy.is_some() && !caller.is_operator(service) => {
+                let text = "the metrics name all upstreams: with a policy they are for operators";
+                Err(Box::new(answer::text(StatusCode::FORBIDDEN, text)))
+            }
+            admitted => admitted.map(drop),
+        }
     };
     if let Err(refusal) = admitted {
         return *refusal;

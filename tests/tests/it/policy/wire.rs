@@ -373,3 +373,47 @@ fn two_callers_of_one_server_see_their_own_tools() {
         }
     }
 }
+
+#[test]
+fn metrics_name_all_upstreams_and_are_for_operators() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let [ann, olga] = ["ann", "olga"].map(|name| format!("{name}-0123456789abcdef0123456789abcdef"));
+    let entries = json!({"upstreams": upstreams(env!("CARGO_BIN_EXE_fake-upstream"))});
+    let files = [
+        write("upstreams.json", &entries.to_string()),
+        write("policy.json", &rules("ann").to_string()),
+        write("tokens", &format!("ann:{ann}\n")),
+        write("operators", &format!("olga:{olga}\n")),
+    ];
+    let flags = [
+        "--upstreams-config",
+        &files[0],
+        "--policy",
+        &files[1],
+        "--http-auth-token-file",
+        &files[2],
+        "--http-operator-token-file",
+        &files[3],
+        "--http-metrics",
+        // Of a loopback address nobody needs a token.
+        "--http-host",
+        "0.0.0.0",
+    ];
+    let server = Launch::of(env!("CARGO_BIN_EXE_ptc-under-test"), &flags).on_http();
+    let scrape = |token: &str| {
+        let request =
+            format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
+        server.exchange(request.as_bytes())
+    };
+    let refused = scrape(&ann);
+    assert_eq!(refused.status, 403);
+    tells_nothing("/metrics", &refused.body);
+    let told = scrape(&olga);
+    assert_eq!(told.status, 200);
+    assert!(told.body.contains("zq7hiddenhost"), "{}", told.body);
+}

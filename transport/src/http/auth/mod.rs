@@ -140,7 +140,10 @@ impl Authenticator {
         let Acceptance { tokens, oauth, verifier, required_scopes, policy } = acceptance;
         let principals = Principals::default();
         let is_open = tokens.is_empty() && !oauth;
-        let configured = |name: &str, is_operator| HttpCaller::new(principals.named(name), is_operator);
+        let configured = |name: &str, is_operator| {
+            let authority = policy.as_ref().map(|policy| policy.of_name(name));
+            HttpCaller::new(principals.named(name).with_authority(authority), is_operator)
+        };
         let anonymous = is_open.then(|| configured(ANONYMOUS, false));
         let with_caller = |token: NamedToken| {
             let caller = configured(&token.name, token.is_operator);

@@ -42,6 +42,8 @@ pub struct Sources {
     pub runs: Option<Arc<Runs>>,
     /// The webhook that answers approvals.
     pub webhook: Option<Arc<Webhook>>,
+    /// True if metrics show what each caller holds: whoever may scrape them sees who is there.
+    pub shows_owners: bool,
 }
 
 impl Sources {
@@ -68,6 +70,8 @@ impl Sources {
             if let Some(share) = memory.share() {
                 let help = "Memory that one caller's programs and sessions may hold together.";
                 to.family("ptc_memory_owner_limit_bytes", help, MetricKind::Gauge).sample(&[], share);
+            }
+            if self.shows_owners {
                 let help = "Memory that one caller's programs and sessions hold.";
                 let mut family = to.family("ptc_memory_owner_bytes", help, MetricKind::Gauge);
                 for (name, bytes) in memory.taken_by() {

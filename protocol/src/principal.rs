@@ -49,13 +49,28 @@ impl Principals {
         if let Some(account) = known.accounts.get(name).and_then(Weak::upgrade) {
             return Principal { account, authority: None };
         }
-        if known.accounts.len() >= known.sweep_at {
-            known.accounts.retain(|_, account| account.strong_count() > 0);
-            known.sweep_at = 64.max(2 * known.accounts.len());
-        }
         let principal = Principal::named(name);
-        known.accounts.insert(principal.shared_name(), Arc::downgrade(&principal.account));
+        known.add(&principal);
         principal
+    }
+
+    /// Notes a caller that was made elsewhere, unless one of its name is in use.
+    pub fn know(&self, principal: &Principal) {
+        let mut known = self.0.lock();
+        let is_known = known.accounts.get(principal.name()).is_some_and(|account| account.strong_count() > 0);
+        if !is_known {
+            known.add(principal);
+        }
+    }
+}
+
+impl KnownPrincipals {
+    fn add(&mut self, principal: &Principal) {
+        if self.accounts.len() >= self.sweep_at {
+            self.accounts.retain(|_, account| account.strong_count() > 0);
+            self.sweep_at = 64.max(2 * self.accounts.len());
+        }
+        self.accounts.insert(principal.shared_name(), Arc::downgrade(&principal.account));
     }
 }
 

@@ -49,7 +49,7 @@ use tokio::sync::broadcast;
 
 use self::active::ActiveRun;
 use ptc_protocol::concurrency_limiter::{CapacityError, ConcurrencyLimiter, Permit};
-use ptc_protocol::principal::Principal;
+use ptc_protocol::principal::{Principal, Principals};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings;
 use ptc_protocol::timestamp;
@@ -92,8 +92,8 @@ pub struct Runs {
     /// How many prints of runs on other replicas have been reported.
     told: Mutex<HashMap<RunName, u64>>,
     next_worker: AtomicUsize,
-    /// Principals that this process has seen, so that a resumed program counts against the right limits.
-    principals: Mutex<HashMap<Arc<str>, Principal>>,
+    /// Principals that are in use in this process, so that a resumed program counts against the right limits.
+    principals: Principals,
     /// What callers may do; unset without a policy.
     policy: OnceLock<Arc<CurrentPolicy>>,
     /// Makes the programs of runs again.
@@ -137,7 +137,7 @@ impl Runs {
             active: Mutex::default(),
             told: Mutex::default(),
             next_worker: AtomicUsize::new(0),
-            principals: Mutex::default(),
+            principals: Principals::default(),
             policy: OnceLock::new(),
             programs: OnceLock::new(),
             pages: OnceLock::new(),
@@ -224,10 +224,7 @@ impl Runs {
 
     /// Remembers a principal.
     fn knows(&self, principal: &Principal) {
-        let mut principals = self.principals.lock();
-        if !principals.contains_key(principal.known_name()) {
-            principals.insert(principal.shared_name(), principal.clone().with_authority(None));
-        }
+        self.principals.know(principal);
     }
 
     /// What the caller of a run may do now.
@@ -238,15 +235,7 @@ impl Runs {
 
     /// The principal of that name, without an authority.
     pub fn principal(&self, name: &str) -> Principal {
-        let mut principals = self.principals.lock();
-        match principals.get(name) {
-            Some(principal) => principal.clone(),
-            None => {
-                let principal = Principal::named(name);
-                principals.insert(principal.shared_name(), principal.clone());
-                principal
-            }
-        }
+        self.principals.named(name)
     }
 
     /// When a program that begins to wait now expires, in milliseconds since 1970.

@@ -26,7 +26,10 @@ struct TimelineStep {
     returned: u64,
 }
 
-/// The steps of each caller. Callers are the operator's tokens, so there are few.
+/// Callers whose steps are kept.
+const MOST_CALLERS: usize = 256;
+
+/// The steps of each caller that has called lately.
 #[derive(Default)]
 pub(super) struct Timelines(HashMap<Principal, VecDeque<TimelineStep>>);
 
@@ -39,7 +42,10 @@ impl Timelines {
         metrics: Option<&PtcMetrics>,
     ) {
         let at = at.as_second().div_euclid(STEP);
-        let steps = self.0.entry(principal.clone()).or_default();
+        if self.0.len() >= MOST_CALLERS && !self.0.contains_key(principal) {
+            self.make_room(at);
+        }
+        let steps = self.0.entry(principal.clone().with_authority(None)).or_default();
         // The clock may have been set back; a late call counts for the latest step.
         if steps.back().is_none_or(|latest| latest.at < at) {
             steps.push_back(TimelineStep { at, ..TimelineStep::default() });
@@ -53,6 +59,16 @@ impl Timelines {
         if let Some(metrics) = metrics {
             step.fetched += metrics.result_bytes;
             step.returned += metrics.final_result_bytes;
+        }
+    }
+
+    /// Gives up callers without a step that would be shown at `now`, or else the one that called longest ago.
+    fn make_room(&mut self, now: i64) {
+        let latest = |steps: &VecDeque<TimelineStep>| steps.back().map_or(i64::MIN, |step| step.at);
+        self.0.retain(|_, steps| latest(steps) > now - STEPS as i64);
+        if self.0.len() >= MOST_CALLERS {
+            let idle = self.0.iter().min_by_key(|(_, steps)| latest(steps)).map(|(caller, _)| caller.clone());
+            idle.map(|caller| self.0.remove(&caller));
         }
     }
 
@@ -107,5 +123,20 @@ mod tests {
         assert_eq!((&shown[1]["calls"], &shown[1]["ago"]), (&2.into(), &0.into()));
         assert!(points(20, &bob).is_empty());
         assert_eq!(points(STEP * STEPS as i64, &alice).len(), 1, "the first step is over half an hour old");
+    }
+
+    #[test]
+    fn callers_that_call_no_more_give_way_to_others() {
+        let mut timelines = Timelines::default();
+        let at = |step: i64| Timestamp::from_second((1_000_000 + step) * STEP).unwrap();
+        let caller = |number: usize| Principal::named(&number.to_string());
+        for number in 0..2 * MOST_CALLERS {
+            timelines.add(&caller(number), at(i64::from(number > 0)), false, None);
+        }
+        assert_eq!(timelines.0.len(), MOST_CALLERS);
+        assert!(!timelines.0.contains_key(&caller(0)), "it called longest ago");
+        assert!(timelines.0.contains_key(&caller(2 * MOST_CALLERS - 1)));
+        timelines.add(&caller(0), at(2 * STEPS as i64), false, None);
+        assert_eq!(timelines.0.len(), 1, "no step of the others would be shown");
     }
 }

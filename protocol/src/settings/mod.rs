@@ -402,6 +402,8 @@ pub struct Http {
     pub metrics: bool,
     /// Path of the metrics.
     pub metrics_path: String,
+    /// True if they show what each caller holds.
+    pub metrics_owners: bool,
     /// Name of this instance.
     pub instance: String,
     /// True if the operators' page is served.

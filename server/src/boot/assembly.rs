@@ -348,6 +348,7 @@ fn telemetry(
         sources: Sources {
             upstreams: upstreams.cloned(),
             engine: Some(engine.clone()),
+            shows_owners: settings.http.as_ref().is_some_and(|http| http.metrics_owners),
             ..Sources::default()
         },
     }

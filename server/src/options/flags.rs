@@ -635,6 +635,7 @@ pub const HTTP: OptionGroup = OptionGroup {
         flag("http-allow-unsafe-network", Switch, On(false), "Forbids --http-disable-auth"),
         flag("http-metrics", Switch, On(false), "Serve metrics for Prometheus"),
         flag("http-metrics-path", Text, Word("/metrics"), "Path of the metrics"),
+        flag("http-metrics-owners", Switch, On(false), "Show in them what each caller holds, by its hash"),
         flag("http-instance-label", Text, Derived("host name"), "Name of this instance in logs and /ready"),
         flag("console", Switch, On(false), "Serve a page for operators at /console"),
     ],

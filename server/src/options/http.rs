@@ -138,6 +138,7 @@ pub(super) fn resolve(
         oauth,
         metrics: values.switch("http-metrics"),
         metrics_path,
+        metrics_owners: values.switch("http-metrics-owners"),
         instance: instance(values),
         console,
         public_url,

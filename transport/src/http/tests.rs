@@ -53,6 +53,7 @@ fn settings() -> Http {
         rate_limit: None,
         metrics: false,
         metrics_path: "/metrics".into(),
+        metrics_owners: false,
         instance: "here".into(),
         console: false,
         public_url: None,

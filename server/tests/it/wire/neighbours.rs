@@ -350,6 +350,7 @@ fn the_memory_that_one_principal_may_hold_leaves_room_for_another() {
     let town = Town::start(&[
         "--sessions",
         "--http-metrics",
+        "--http-metrics-owners",
         "--max-total-memory-bytes",
         &total.to_string(),
         "--max-session-memory-bytes",

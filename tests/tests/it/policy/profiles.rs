@@ -21,7 +21,7 @@ fn launch(start: fn(&[&str]) -> Launch, flags: &[&str]) -> (Launch, TempDir) {
 const LOOK: &str = r#"[(map :name (tool/servers)) (dir "zq7seen") (apropos "zq7")]"#;
 
 /// A call of what the profile does not show.
-const CALL: &str = r#"(tool/call "zq7seen" "zq7hidden" {})"#;
+const CALL: &str = r#"(tool/call {:server "zq7seen" :tool "zq7hidden" :args {}})"#;
 
 #[test]
 fn the_client_of_a_pipe_sees_its_profile() {

@@ -117,4 +117,7 @@ pub trait Tool: Send + Sync {
 
     /// Called when an owner will not return, so that its state can be dropped.
     fn owner_gone(&self, _owner: &Owner) {}
+
+    /// Called when the last token of an owner was revoked, so that its state can be dropped once its programs have finished.
+    fn owner_revoked(&self, _owner: &Owner) {}
 }

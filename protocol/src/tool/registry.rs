@@ -93,6 +93,11 @@ impl Registry {
         self.tools.iter().for_each(|tool| tool.owner_gone(owner));
     }
 
+    /// Informs every tool that the last token of an owner was revoked.
+    pub fn owner_revoked(&self, owner: &Owner) {
+        self.tools.iter().for_each(|tool| tool.owner_revoked(owner));
+    }
+
     /// The `tools` array of `tools/list`, as JSON, for a client that passes on long texts there, and for the caller of this
     /// authority.
     pub fn listing(&self, long_text: LongText, authority: Option<&Arc<Authority>>) -> Arc<[u8]> {

@@ -80,6 +80,10 @@ impl<T: Tool> Tool for Bounded<T> {
     fn owner_gone(&self, owner: &Owner) {
         self.tool.owner_gone(owner);
     }
+
+    fn owner_revoked(&self, owner: &Owner) {
+        self.tool.owner_revoked(owner);
+    }
 }
 
 #[cfg(test)]

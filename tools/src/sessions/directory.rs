@@ -112,6 +112,14 @@ impl Directory {
         }
     }
 
+    /// Closes all sessions of an owner, each once its program has finished.
+    pub(super) fn revoke(&self, owner: &Owner) {
+        match &self.place {
+            Place::Process(resident) => resident.revoke(owner),
+            Place::Store(stored) => stored.revoke(owner),
+        }
+    }
+
     /// Reads a session, which counts as a use of it: its record, its values as of the last commit, and whether a program runs on it.
     pub(super) async fn look(&self, id: &str, owner: &Owner) -> Result<(Record, Values, bool), Refusal> {
         match &self.place {

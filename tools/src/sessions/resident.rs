@@ -36,6 +36,8 @@ pub(super) struct ResidentSession {
     record: Record,
     /// Present while a program runs; dropping it ends that program.
     running: Option<oneshot::Sender<()>>,
+    /// True if it is closed once its program has finished.
+    is_revoked: bool,
 }
 
 #[derive(Default)]
@@ -125,6 +127,18 @@ impl Resident {
         }
     }
 
+    /// Closes all sessions of an owner, each once its program has finished.
+    pub(super) fn revoke(&self, owner: &Owner) {
+        let mut inner = self.lock();
+        let ids: Vec<_> = inner.by_owner.get(owner).into_iter().flatten().cloned().collect();
+        for id in ids {
+            match inner.open.get_mut(&id) {
+                Some(session) if session.running.is_some() => session.is_revoked = true,
+                _ => self.remove(&mut inner, &id, "owner_gone"),
+            }
+        }
+    }
+
     /// Adds a session, within the limits.
     pub(super) fn add(&self, id: &Arc<str>, record: Record) -> Result<(), Refusal> {
         let (settings, owner) = (&self.env.settings, record.owner.clone());
@@ -157,7 +171,7 @@ impl Resident {
             }
             Some(refusal) => return Err(refusal),
         }
-        inner.open.insert(id.clone(), ResidentSession { record, running: None });
+        inner.open.insert(id.clone(), ResidentSession { record, running: None, is_revoked: false });
         inner.by_owner.entry(owner).or_default().insert(id.clone());
         Ok(())
     }
@@ -188,7 +202,7 @@ impl Resident {
     }
 
     fn summary(&self, id: &str, session: &ResidentSession) -> (Timestamp, String) {
-        let ResidentSession { record, running } = session;
+        let ResidentSession { record, running, .. } = session;
         (record.updated, record.summary(id, &self.env.redactor, running.is_some()))
     }
 
@@ -279,7 +293,7 @@ impl Resident {
     pub(super) fn reserve(self: &Arc<Self>, id: &str, owner: &Owner) -> Result<ResidentReservation, Refusal> {
         let now = self.env.now();
         let mut inner = self.lock();
-        let (id, ResidentSession { record, running }) = self.find(&mut inner, id, owner)?;
+        let (id, ResidentSession { record, running, .. }) = self.find(&mut inner, id, owner)?;
         if running.is_some() {
             return Err(Refusal::Busy);
         }
@@ -319,7 +333,7 @@ impl Resident {
 
     /// The reason for which a session has expired: its lifetime is over, or it was idle for too long.
     fn is_over(&self, session: &ResidentSession, now: Timestamp) -> Option<&'static str> {
-        let ResidentSession { record, running } = session;
+        let ResidentSession { record, running, .. } = session;
         let rested = running.is_none() && now >= later(record.updated, self.env.settings.idle);
         if now >= record.expires { Some("ttl_expired") } else { rested.then_some("idle_expired") }
     }
@@ -392,12 +406,16 @@ impl ResidentReservation {
             return;
         }
         let now = self.directory.env.now();
-        match self.directory.lock().open.get_mut(&self.id) {
-            Some(ResidentSession { record, running }) => {
+        let mut inner = self.directory.lock();
+        match inner.open.get_mut(&self.id) {
+            Some(ResidentSession { record, running, is_revoked }) => {
                 *running = None;
                 record.updated = now;
                 let (id, turn) = (&*self.id, record.turn);
                 debug!(event = "ptc_lisp.session.eval.stop", session_id = id, mode = MODE, turn);
+                if *is_revoked {
+                    self.directory.remove(&mut inner, &self.id, "owner_gone");
+                }
             }
             // The session was closed in the meantime. A program that started just then may have created its values
             // again.

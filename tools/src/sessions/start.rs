@@ -45,6 +45,10 @@ impl Tool for Start {
     fn owner_gone(&self, owner: &Owner) {
         self.0.end_all(owner);
     }
+
+    fn owner_revoked(&self, owner: &Owner) {
+        self.0.revoke(owner);
+    }
 }
 
 impl Start {

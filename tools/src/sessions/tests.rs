@@ -450,6 +450,43 @@ async fn one_program_at_a_time_and_closing_ends_it() {
 }
 
 wherever_sessions_are! {
+    async fn a_revoked_owner_loses_its_sessions_once_their_programs_have_finished(back: Back) {
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
+        // Tokens of a named server do not change.
+        if bench.over_http.is_some() {
+            return;
+        }
+        let (resting, busy, of_another) = (bench.start("me").await, bench.start("me").await, bench.start("you").await);
+        let program = "(loop [n 2000000] (if (pos? n) (recur (dec n)) :done))";
+        let arguments = json!({"session_id": busy, "program": program});
+        let Preparation::Gated(work) = bench.prepare(&owner("me"), "lisp_session_eval", &arguments) else {
+            panic!("not run");
+        };
+        let work = tokio::spawn(work);
+        let states = async || -> Vec<Value> {
+            let (listed, _) = bench.call("me", "lisp_session_list", json!({})).await;
+            let sessions = listed["sessions"].as_array().unwrap();
+            sessions.iter().map(|session| session["eval_status"].clone()).collect()
+        };
+        while !work.is_finished() && !states().await.contains(&json!("running")) {
+            tokio::task::yield_now().await;
+        }
+        bench.tools[0].owner_revoked(&owner("me"));
+        let ToolReply { structured, text, is_error, .. } = work.await.unwrap();
+        assert!(!is_error && matches!(&text, ReplyText::Plain(text) if text.contains(":done")), "{structured:?}");
+        while !states().await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        for id in [&resting, &busy] {
+            let reason = bench.eval(id, "1").await.0["reason"].clone();
+            assert!(["session_closed", "session_not_found"].iter().any(|gone| reason == *gone), "{reason}");
+        }
+        let arguments = json!({"session_id": of_another, "program": "(+ 1 2)"});
+        assert_eq!(bench.call("you", "lisp_session_eval", arguments).await.1, "user=> 3");
+    }
+}
+
+wherever_sessions_are! {
     async fn forgetting_and_inspecting(back: Back) {
         let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
         let id = bench.start("me").await;

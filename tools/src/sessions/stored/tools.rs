@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_host::engine::{SavedSession, SessionState, saved};
 use ptc_host::state::{Commit, End, Kind, Listed, TOMBSTONE_LIFE, Versioned, Write};
+use ptc_host::time;
 use ptc_vm::Value;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::Namespace;
@@ -21,6 +22,8 @@ use ptc_protocol::principal::{Owner, Principal};
 
 /// The time limit of a change that is not a program.
 const CHANGE_LEASE: Duration = Duration::from_secs(15);
+/// How often it is looked whether the programs of a revoked owner have finished.
+const REVOCATION_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Stored {
     /// Adds a session to the store, within the limits of its owner.
@@ -103,6 +106,35 @@ impl Stored {
                     stored.env.note_end("owner_gone");
                 }
                 stored.forget_here(&listed.id);
+            }
+        });
+    }
+
+    /// Closes all sessions of an owner in the store, in the background, each once its program has finished, here or at another
+    /// replica.
+    pub(in super::super) fn revoke(self: &Arc<Self>, owner: &Owner) {
+        let (stored, owner) = (self.clone(), owner.clone());
+        self.env.engine.spawn_on(0, move || async move {
+            let mut busy: Option<Vec<Arc<str>>> = None;
+            loop {
+                let listed = stored.store().list(Some(&owner_in_store(&owner)), Kind::Session).await;
+                let mut listed =
+                    listed.map_err(|error| stored.refused(error, "", &owner)).unwrap_or_default();
+                // Those that begin later belong to somebody who has a token again.
+                listed.retain(|listed| busy.as_ref().is_none_or(|busy| busy.contains(&listed.id)));
+                let (running, at_rest): (Vec<_>, Vec<_>) =
+                    listed.into_iter().partition(|listed| listed.lease.is_some());
+                for listed in at_rest {
+                    if stored.store().erase(&listed).await.is_ok_and(|erased| erased) {
+                        stored.env.note_end("owner_gone");
+                    }
+                    stored.forget_here(&listed.id);
+                }
+                if running.is_empty() {
+                    return;
+                }
+                busy = Some(running.into_iter().map(|listed| listed.id).collect());
+                time::sleep(REVOCATION_INTERVAL).await;
             }
         });
     }

@@ -321,6 +321,24 @@ pub struct NamedToken {
     pub is_operator: bool,
 }
 
+/// Where the bearer tokens of callers come from.
+#[derive(Debug, Clone, Default)]
+pub struct TokenSources {
+    /// The token of `--http-auth-token`, which stays as it is.
+    pub fixed: Option<NamedToken>,
+    /// The file of `--http-auth-token-file`.
+    pub file: Option<PathBuf>,
+    /// The file of `--http-operator-token-file`.
+    pub operator_file: Option<PathBuf>,
+}
+
+impl TokenSources {
+    /// True if reading them again may give other tokens.
+    pub fn can_change(&self) -> bool {
+        self.file.is_some() || self.operator_file.is_some()
+    }
+}
+
 /// The failed-auth limiter.
 #[derive(Debug, Clone, Copy)]
 pub struct RateLimit {
@@ -358,6 +376,8 @@ pub struct Http {
     pub path: String,
     /// Tokens; empty if no authentication is required.
     pub tokens: Vec<NamedToken>,
+    /// Where they come from.
+    pub token_sources: TokenSources,
     /// How access tokens are accepted, if they are.
     pub oauth: Option<InboundOAuth>,
     /// True if authentication was switched off on purpose.

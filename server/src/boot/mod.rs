@@ -27,6 +27,7 @@ use std::{fs, io};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use ptc_host::issuers::{Issuers, TokenVerifier};
+use tokio::signal::unix::Signal;
 use tracing::warn;
 
 use process::{hangups, ignore_signals, stop_signal, survive_file_limits};
@@ -42,6 +43,7 @@ use ptc_transport::http::{BoundListener, HttpServer, Listening};
 use ptc_transport::readiness::Readiness;
 use ptc_transport::stdio::{StdioOptions, run_stdio, standard_streams};
 use question_settings::People;
+use reload::{Reload, warn_of_guessable};
 use slow_starts::Starting;
 use upstreams::{load_upstreams, open_upstreams};
 
@@ -109,19 +111,13 @@ async fn run(
     // Probes are answered during the start.
     let health = settings.health.as_ref().map(HealthListener::start).transpose()?;
     let http = settings.http.as_ref();
-    let tokens = http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token);
-    redactor.register(tokens).map_err(|no_room| {
-        BootError::new(format!(
-            "the tokens of callers cannot be kept out of results: {no_room}; use fewer or shorter ones"
-        ))
-    })?;
-    for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
-        warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
-    }
+    reload::register(redactor, http.into_iter().flat_map(|http| &http.tokens))?;
+    warn_of_guessable(http.into_iter().flat_map(|http| &http.tokens));
     // A bind error is reported before any upstream starts, and early clients wait instead of being refused.
     let bound = http.map(BoundListener::open).transpose()?;
     let config = load_upstreams(settings)?;
     let policy = policy::load_policy(settings, config.as_ref())?;
+    let identities = policy::identities(config.as_ref());
     let issuers =
         http.map(|http| issuers::open(http, settings, policy.as_deref(), redactor)).transpose()?.flatten();
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
@@ -149,11 +145,16 @@ async fn run(
         extensions,
     )?;
     list_updates::follow(upstreams.as_ref(), &service, settings, card.as_ref());
-    reload::follow(hangups, settings, policy.as_ref(), &service);
     if starting.is_some() {
         service.begin_starting();
     }
-    let door = http.zip(bound).map(|(http, bound)| Door { http, bound, issuers });
+    let door = http.zip(bound).map(|(http, bound)| Door {
+        http,
+        bound,
+        issuers,
+        reload: Reload::new(settings, http, policy, identities, redactor),
+        hangups,
+    });
     let served = {
         let serving = serve_on(settings, door, &service, &telemetry, engine, health.as_ref());
         let mut serving = std::pin::pin!(serving);
@@ -185,6 +186,9 @@ struct Door<'s> {
     http: &'s Http,
     bound: BoundListener,
     issuers: Option<Arc<Issuers>>,
+    /// What is read again while it is open, at which signals.
+    reload: Reload,
+    hangups: Option<Signal>,
 }
 
 /// Serves on the transport that the settings name.
@@ -215,7 +219,7 @@ async fn serve_on(
 }
 
 async fn serve_http(
-    Door { http, bound, issuers }: Door<'_>,
+    Door { http, bound, issuers, reload, hangups }: Door<'_>,
     settings: &Settings,
     service: Arc<Service>,
     telemetry: Arc<Telemetry>,
@@ -236,7 +240,9 @@ async fn serve_http(
         policy: service.policy.clone(),
     };
     descriptors::make_room_for(http.max_connections);
+    let on_reload = service.clone();
     let server = HttpServer::new(http, bound, listening, service, engine.clone());
+    reload.follow(hangups, server.callers(), &on_reload);
     if let Some(health) = health {
         health.follow(server.readiness());
     }

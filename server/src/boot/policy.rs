@@ -45,18 +45,33 @@ pub(super) fn load_policy(
             "the policy has rules for '{pattern}', and no upstream has that name"
         );
     }
-    check_identities(&policy, config)?;
+    check_identities(&policy, &identities(config))?;
     Ok(Some(Arc::new(CurrentPolicy::new(policy.with_profiles(profiles)))))
 }
 
-/// Checks that no rule wants another sign-in at an upstream than its entry says: an upstream has one kind of identity.
-fn check_identities(policy: &Policy, config: Option<&UpstreamsConfig>) -> Result<(), BootError> {
-    for upstream in config.into_iter().flat_map(|config| &config.upstreams) {
+/// The names of the upstreams, each with the kind of its sign-ins if it has any.
+pub(super) fn identities(config: Option<&UpstreamsConfig>) -> Vec<(String, Option<Identity>)> {
+    let upstreams = config.into_iter().flat_map(|config| &config.upstreams);
+    let with_own = upstreams.map(|upstream| {
         let own = upstream.transport.oauth().map(|oauth| match oauth.identity {
             OAuthIdentity::PerPrincipal => Identity::PerPrincipal,
             OAuthIdentity::Shared => Identity::Shared,
         });
-        if let Some((pattern, identity)) = policy.other_identity(&upstream.name, own) {
+        (upstream.name.clone(), own)
+    });
+    with_own.collect()
+}
+
+/// Checks that no rule wants another sign-in at an upstream than its entry says: an upstream has one kind of identity.
+///
+/// # Errors
+/// A rule does.
+pub(super) fn check_identities(
+    policy: &Policy,
+    identities: &[(String, Option<Identity>)],
+) -> Result<(), BootError> {
+    for (name, own) in identities {
+        if let Some((pattern, identity)) = policy.other_identity(name, *own) {
             let wanted = match identity {
                 Identity::PerPrincipal => "per_principal",
                 Identity::Shared => "shared",
@@ -64,7 +79,7 @@ fn check_identities(policy: &Policy, config: Option<&UpstreamsConfig>) -> Result
             return Err(BootError::new(format!(
                 "policy: the rule for '{pattern}' has identity {wanted}, and upstream '{}' has {}; change auth.identity \
                  there, or add an entry of the same server with the other identity",
-                upstream.name,
+                name,
                 match own {
                     Some(Identity::PerPrincipal) => "per_principal",
                     Some(Identity::Shared) => "shared",

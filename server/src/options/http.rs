@@ -11,7 +11,9 @@ use ptc_host::sign_in::PROCESS;
 use super::values::Values;
 use ptc_protocol::principal::ANONYMOUS;
 use ptc_protocol::settings::BootError;
-use ptc_protocol::settings::{EvaluationLimits, Health, Http, NamedToken, PublicUrl, RateLimit};
+use ptc_protocol::settings::{
+    EvaluationLimits, Health, Http, NamedToken, PublicUrl, RateLimit, TokenSources,
+};
 use ptc_runs::webhook::ANSWERS;
 
 /// Least length of a token, in bytes.
@@ -59,13 +61,14 @@ pub(super) fn resolve(
     if (1..paths.len()).any(|at| paths[..at].contains(&paths[at])) {
         return Err(BootError::new("HTTP paths must be distinct"));
     }
-    let tokens = tokens(values)?;
+    let token_sources = token_sources(values);
+    let tokens = read_all(&token_sources)?;
     let auth_disabled = values.switch("http-disable-auth");
     let oauth =
         super::access_tokens::resolve(values, public_url.as_ref(), auth_disabled, !tokens.is_empty())?;
     let unsafe_network = values.switch("http-allow-unsafe-network");
     let has_auth = !tokens.is_empty() || oauth.is_some();
-    check_auth(host, &tokens, has_auth, auth_disabled, unsafe_network, has_upstreams)?;
+    check_auth(host, has_auth, auth_disabled, unsafe_network, has_upstreams)?;
     let port = values.number("http-port")?;
     let port = u16::try_from(port).map_err(|_| {
         BootError::new(format!(
@@ -135,6 +138,7 @@ pub(super) fn resolve(
         max_in_flight: values.size("http-max-in-flight-per-session")?,
         rate_limit: rate_limit(values, has_auth)?,
         tokens,
+        token_sources,
         oauth,
         metrics: values.switch("http-metrics"),
         metrics_path,
@@ -194,19 +198,12 @@ fn absolute(path: String) -> String {
 
 fn check_auth(
     host: IpAddr,
-    tokens: &[NamedToken],
     has_auth: bool,
     auth_disabled: bool,
     unsafe_network: bool,
     has_upstreams: bool,
 ) -> Result<(), BootError> {
     let refuse = |text: &str| Err(BootError::new(text));
-    if tokens.iter().any(|token| token.token.len() < MIN_TOKEN_BYTES) {
-        return refuse("HTTP auth token must be at least 32 characters");
-    }
-    if tokens.iter().any(|token| token.token.len() > MAX_TOKEN_BYTES) {
-        return refuse("HTTP auth token must have at most 16 KiB, as a header has");
-    }
     if auth_disabled && unsafe_network {
         return refuse("--http-disable-auth cannot be combined with --http-allow-unsafe-network");
     }
@@ -227,16 +224,30 @@ fn check_auth(
     Ok(())
 }
 
-fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
-    let mut tokens = Vec::new();
-    if let Some(token) = values.text("http-auth-token") {
-        tokens.push(NamedToken { name: UNNAMED[0].into(), token: Secret::new(token), is_operator: false });
+fn token_sources(values: &Values<'_>) -> TokenSources {
+    let fixed = values.text("http-auth-token");
+    TokenSources {
+        fixed: fixed.map(|token| NamedToken {
+            name: UNNAMED[0].into(),
+            token: Secret::new(token),
+            is_operator: false,
+        }),
+        file: values.path("http-auth-token-file"),
+        operator_file: values.path("http-operator-token-file"),
     }
-    if let Some(path) = values.path("http-auth-token-file") {
-        tokens.extend(read_tokens("http-auth-token-file", &path, UNNAMED[0], false)?);
+}
+
+/// The tokens of all sources, at the start and at a reload.
+///
+/// # Errors
+/// A file cannot be read or is at fault, two callers have one name, or a token is too short or too long.
+pub(crate) fn read_all(sources: &TokenSources) -> Result<Vec<NamedToken>, BootError> {
+    let mut tokens: Vec<NamedToken> = sources.fixed.iter().cloned().collect();
+    if let Some(path) = &sources.file {
+        tokens.extend(read_tokens("http-auth-token-file", path, UNNAMED[0], false)?);
     }
-    if let Some(path) = values.path("http-operator-token-file") {
-        tokens.extend(read_tokens("http-operator-token-file", &path, UNNAMED[1], true)?);
+    if let Some(path) = &sources.operator_file {
+        tokens.extend(read_tokens("http-operator-token-file", path, UNNAMED[1], true)?);
     }
     for (at, token) in tokens.iter().enumerate() {
         // A file may name a caller twice: with its old token and its new one.
@@ -246,6 +257,12 @@ fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
         if tokens[..at].iter().any(|other| other.name == token.name && !is_overlap(other)) {
             return Err(BootError::new(format!("two HTTP auth tokens have the name {:?}", token.name)));
         }
+    }
+    if tokens.iter().any(|token| token.token.len() < MIN_TOKEN_BYTES) {
+        return Err(BootError::new("HTTP auth token must be at least 32 characters"));
+    }
+    if tokens.iter().any(|token| token.token.len() > MAX_TOKEN_BYTES) {
+        return Err(BootError::new("HTTP auth token must have at most 16 KiB, as a header has"));
     }
     Ok(tokens)
 }

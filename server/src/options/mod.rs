@@ -22,5 +22,6 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use http::read_all as read_tokens;
 pub use resolve::resolve;
 pub(crate) use resolve::{cache_folder, sources};

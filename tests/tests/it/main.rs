@@ -18,6 +18,7 @@ mod many_upstreams;
 mod memory_budget;
 mod policy;
 mod quotas;
+mod reload;
 mod remote;
 mod replicas;
 mod results;

@@ -172,7 +172,7 @@ fn a_policy_is_read_again_and_a_bad_one_is_refused_whole() {
     assert_eq!(calls(), "user=> true");
     allow("gather");
     server.server.signal(Signal::SIGHUP);
-    wait_until("it is read", || logged("policy_reloaded"));
+    wait_until("it is read", || logged("reload_done"));
     assert!(calls().contains("no tool 'echo' in upstream 'fake'"), "{}", calls());
     fs::write(&file, r#"{"rules": [{"match": {}, "upstreams": {"fake": {"allow": ["echo"]}}}, {}]}"#)
         .expect("written");

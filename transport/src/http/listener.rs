@@ -18,6 +18,7 @@ use tracing::{debug, info, warn};
 
 use super::auth::{Acceptance, Authenticator, Challenges};
 use super::body::{Bodies, BodyLimits};
+use super::callers::Callers;
 use super::connection::{Times, serve};
 use super::connection_registry::{ConnectionLimits, ConnectionRegistry};
 use super::counts::Counts;
@@ -201,6 +202,11 @@ impl HttpServer {
     /// The system's error.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// The callers with static tokens, to exchange those while the server runs.
+    pub fn callers(&self) -> Callers {
+        Callers::new(&self.endpoint)
     }
 
     /// Reports whether the server takes work, each time it is called.

@@ -7,6 +7,7 @@ mod admission;
 mod answer;
 mod auth;
 mod body;
+mod callers;
 mod calm_stream;
 mod connection;
 mod connection_registry;
@@ -41,4 +42,5 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
+pub use callers::{CallerChanges, Callers};
 pub use listener::{BoundListener, HttpServer, Listening};

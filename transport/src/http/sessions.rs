@@ -124,7 +124,7 @@ pub(super) struct Sessions {
 }
 
 /// Why sessions end.
-const ENDS: [&str; 7] = ["delete", "exit", "ttl", "idle", "evicted", "shutdown", "elsewhere"];
+const ENDS: [&str; 8] = ["delete", "exit", "ttl", "idle", "evicted", "shutdown", "elsewhere", "revoked"];
 
 impl Sessions {
     pub(super) fn new(
@@ -378,6 +378,17 @@ impl Sessions {
         Ok(Some(session).filter(|session| session.principal == *principal))
     }
 
+    /// Closes the sessions of a caller who has no token any more, and returns them. Their calls run to their ends, and what is kept for
+    /// them stays until the caller of this drops it.
+    pub(super) fn revoke(&self, principal: &Principal) -> Vec<Arc<Session>> {
+        let open = self.open();
+        let theirs: Vec<_> =
+            open.values().filter(|session| session.principal == *principal).cloned().collect();
+        drop(open);
+        theirs.iter().for_each(|session| self.close(session, "revoked"));
+        theirs
+    }
+
     /// Closes a session: its calls are cancelled and its state is dropped.
     pub(super) fn close(&self, session: &Session, reason: &'static str) {
         if self.open().remove(&session.id).is_none() {
@@ -391,13 +402,19 @@ impl Sessions {
             }
         }
         session.connection.drain();
-        session.connection.cancel_all();
+        // The calls of a caller whose token was revoked run to their ends, and so do those on its `ptc` sessions.
+        let is_revoked = reason == "revoked";
+        if is_revoked {
+            self.ended().add(&hash_of(&session.id).into());
+        } else {
+            session.connection.cancel_all();
+        }
         if let Some(end) = ENDS.iter().position(|end| *end == reason) {
             self.closed[end].fetch_add(1, Ordering::Relaxed);
         }
         // With a sealed id the client may return, here or at another replica, and find its definitions.
         let comes_back = self.seals() && matches!(reason, "idle" | "evicted" | "shutdown");
-        if !comes_back {
+        if !comes_back && !is_revoked {
             (self.gone)(session.connection.owner());
         }
         info!(

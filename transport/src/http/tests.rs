@@ -20,7 +20,7 @@ use super::endpoint::Endpoint;
 use super::{BoundListener, HttpServer, Listening};
 use ptc_host::issuers::{TokenRefusal, TokenVerifier, Verification, VerifiedToken};
 use ptc_protocol::SessionNeed;
-use ptc_protocol::settings::{Http, InboundOAuth, NamedToken, PublicUrl, RateLimit};
+use ptc_protocol::settings::{Http, InboundOAuth, NamedToken, PublicUrl, RateLimit, TokenSources};
 use ptc_protocol::testing::{Strings, mock_service};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -31,6 +31,7 @@ fn settings() -> Http {
         port: 0,
         path: "/mcp".into(),
         tokens: vec![],
+        token_sources: TokenSources::default(),
         oauth: None,
         auth_disabled: true,
         allowed_origins: vec![],

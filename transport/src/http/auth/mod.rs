@@ -1,6 +1,7 @@
 //! Bearer authentication: static tokens, then access tokens of the configured issuers (auth.md 13).
 
 mod challenge;
+mod static_tokens;
 #[cfg(test)]
 mod tests;
 mod verdicts;
@@ -19,6 +20,8 @@ use ptc_protocol::settings::NamedToken;
 use ptc_protocol::{Connection, Service};
 
 pub(super) use challenge::Challenges;
+use static_tokens::StaticTokens;
+pub(super) use static_tokens::TokenChanges;
 use verdicts::Verdicts;
 
 /// Longest value of `Authorization`, in bytes.
@@ -27,12 +30,14 @@ const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Decides who the caller of a request is.
 #[derive(Debug)]
 pub(super) struct Authenticator {
-    /// The tokens and their callers.
-    tokens: Vec<(NamedToken, HttpCaller)>,
+    /// The static tokens, which a reload exchanges.
+    tokens: StaticTokens,
     /// The one caller of a listener that requires nothing.
     anonymous: Option<HttpCaller>,
     /// The rest of a listener that accepts access tokens.
     access_tokens: Option<AccessTokens>,
+    principals: Arc<Principals>,
+    policy: Option<Arc<CurrentPolicy>>,
 }
 
 /// Access tokens: who verifies them, and what is known of those that came before.
@@ -42,7 +47,7 @@ struct AccessTokens {
     required_scopes: Vec<String>,
     policy: Option<Arc<CurrentPolicy>>,
     verdicts: Verdicts,
-    principals: Principals,
+    principals: Arc<Principals>,
 }
 
 /// What a listener accepts.
@@ -75,6 +80,12 @@ impl HttpCaller {
         HttpCaller { modern: Connection::stateless(Owner::of(principal.clone())), principal, is_marked }
     }
 
+    /// The caller of that name, with what the policy permits it.
+    fn named(name: &str, is_marked: bool, principals: &Principals, policy: Option<&CurrentPolicy>) -> Self {
+        let authority = policy.map(|policy| policy.of_name(name));
+        HttpCaller::new(principals.named(name).with_authority(authority), is_marked)
+    }
+
     /// The same caller at the address of a profile.
     pub(super) fn at(&self, profile: &Arc<str>, service: &Service) -> Self {
         Self::new(service.present_at(&self.principal, profile), self.is_marked)
@@ -91,10 +102,10 @@ impl HttpCaller {
 /// The caller of a request.
 #[derive(Debug)]
 pub(super) enum KnownCaller<'a> {
-    /// That of a static token, or of a listener that requires nothing.
-    Configured(&'a HttpCaller),
-    /// That of an access token.
-    Verified(Arc<HttpCaller>),
+    /// That of a listener that requires nothing.
+    Anonymous(&'a HttpCaller),
+    /// That of a token.
+    Bearer(Arc<HttpCaller>),
 }
 
 impl Deref for KnownCaller<'_> {
@@ -102,8 +113,8 @@ impl Deref for KnownCaller<'_> {
 
     fn deref(&self) -> &HttpCaller {
         match self {
-            Self::Configured(caller) => caller,
-            Self::Verified(caller) => caller,
+            Self::Anonymous(caller) => caller,
+            Self::Bearer(caller) => caller,
         }
     }
 }
@@ -138,27 +149,30 @@ impl Authenticator {
     /// Admits callers as `acceptance` says; everyone, if it requires nothing.
     pub(super) fn new(acceptance: Acceptance) -> Self {
         let Acceptance { tokens, oauth, verifier, required_scopes, policy } = acceptance;
-        let principals = Principals::default();
+        let principals = Arc::new(Principals::default());
         let is_open = tokens.is_empty() && !oauth;
-        let configured = |name: &str, is_operator| {
-            let authority = policy.as_ref().map(|policy| policy.of_name(name));
-            HttpCaller::new(principals.named(name).with_authority(authority), is_operator)
-        };
-        let anonymous = is_open.then(|| configured(ANONYMOUS, false));
-        let with_caller = |token: NamedToken| {
-            let caller = configured(&token.name, token.is_operator);
-            (token, caller)
-        };
+        let anonymous = is_open.then(|| HttpCaller::named(ANONYMOUS, false, &principals, policy.as_deref()));
         Authenticator {
-            tokens: tokens.into_iter().map(with_caller).collect(),
+            tokens: StaticTokens::new(tokens, &principals, policy.as_deref()),
             anonymous,
             access_tokens: verifier.filter(|_| oauth).map(|verifier| AccessTokens {
                 verifier,
                 required_scopes,
                 policy: policy.clone(),
                 verdicts: Verdicts::new(),
-                principals,
+                principals: principals.clone(),
             }),
+            principals,
+            policy,
+        }
+    }
+
+    /// Accepts these static tokens from now on in place of those before, and returns what changed. A listener that requires nothing
+    /// goes on so.
+    pub(super) fn replace_tokens(&self, tokens: Vec<NamedToken>) -> TokenChanges {
+        match self.anonymous {
+            Some(_) => TokenChanges::default(),
+            None => self.tokens.replace(tokens, &self.principals, self.policy.as_deref()),
         }
     }
 
@@ -171,33 +185,26 @@ impl Authenticator {
         match self.glance(query, headers) {
             Glance::Known(known) => known,
             // Boxed, so that requests that need not wait do not carry it.
-            Glance::Token(access, token) => Box::pin(access.verified(token)).await.map(KnownCaller::Verified),
+            Glance::Token(access, token) => Box::pin(access.verified(token)).await.map(KnownCaller::Bearer),
         }
     }
 
     fn glance<'a, 'h>(&'a self, query: Option<&str>, headers: &Headers<'h>) -> Glance<'a, 'h> {
         if let Some(anonymous) = &self.anonymous {
-            return Glance::Known(Ok(KnownCaller::Configured(anonymous)));
+            return Glance::Known(Ok(KnownCaller::Anonymous(anonymous)));
         }
         let token = match presented(query, headers) {
             Ok(token) => token,
             Err(why) => return Glance::Known(Err(why)),
         };
-        // All tokens are compared, so that the time does not reveal which one a guess came close to.
-        let mut found = None;
-        for (known, caller) in &self.tokens {
-            if known.token.matches(token) {
-                found = Some(caller);
-            }
-        }
-        if let Some(caller) = found {
-            return Glance::Known(Ok(KnownCaller::Configured(caller)));
+        if let Some(caller) = self.tokens.find(token) {
+            return Glance::Known(Ok(KnownCaller::Bearer(caller)));
         }
         let Some(access) = &self.access_tokens else {
             return Glance::Known(Err(AuthenticationError::Unknown));
         };
         if let Some(caller) = access.known(token) {
-            return Glance::Known(Ok(KnownCaller::Verified(caller)));
+            return Glance::Known(Ok(KnownCaller::Bearer(caller)));
         }
         match std::str::from_utf8(token) {
             Ok(token) => Glance::Token(access, token),
@@ -205,12 +212,16 @@ impl Authenticator {
         }
     }
 
-    /// Completes when the access token of an admitted request is not good any more: it has ended, was revoked, or its issuer does not
-    /// answer when its verdict ends. Never for other credentials.
+    /// Completes when the token of an admitted request is not good any more. An access token has ended, was revoked, or its issuer
+    /// does not answer when its verdict ends; a static one is not among those of the last reload. Never for other credentials.
     pub(super) async fn token_ends(&self, authorization: Option<&HeaderValue>) {
-        let token = authorization.and_then(|value| bearer(value.as_bytes()));
-        let is_fixed = |token: &[u8]| self.tokens.iter().any(|(known, _)| known.token.matches(token));
-        let text = token.filter(|token| !is_fixed(token)).and_then(|token| std::str::from_utf8(token).ok());
+        let Some(token) = authorization.and_then(|value| bearer(value.as_bytes())) else {
+            return std::future::pending().await;
+        };
+        if self.tokens.until_revoked(token).await {
+            return;
+        }
+        let text = std::str::from_utf8(token).ok();
         let (Some(access), Some(token)) = (&self.access_tokens, text) else {
             return std::future::pending().await;
         };

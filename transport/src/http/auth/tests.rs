@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use ptc_host::credentials::Secret;
@@ -96,6 +97,34 @@ async fn tokens_have_names() {
     assert_eq!(ask(&["Bearer token-a", "Bearer token-a"]).await, Err(AuthenticationError::Malformed));
     let long = format!("Bearer {}", "x".repeat(16 << 10));
     assert_eq!(ask(&[&long]).await, Err(AuthenticationError::Malformed));
+}
+
+#[tokio::test]
+async fn other_tokens_take_the_places_of_those_before() {
+    let auth = with_tokens(vec![named("a", "token-a"), named("c", "token-c"), named("d", "token-d")]);
+    let number = async |token: &str| {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+        let caller = auth.caller(None, &Headers::of(&headers)).await.ok()?;
+        Some((caller.principal.number(), Arc::as_ptr(&caller.modern).addr()))
+    };
+    let before = number("token-a").await.unwrap();
+    let of = |token: &str| HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+    let (stays, goes) = (of("token-a"), of("token-c"));
+    let mut ends = [Box::pin(auth.token_ends(Some(&stays))), Box::pin(auth.token_ends(Some(&goes)))];
+    assert!(ends.iter_mut().all(|end| end.as_mut().now_or_never().is_none()));
+    let changes =
+        auth.replace_tokens(vec![named("a", "token-a"), named("a", "token-n"), named("d", "token-e")]);
+    let revoked: Vec<&str> = changes.revoked.iter().map(Principal::name).collect();
+    assert_eq!((changes.added, changes.removed, revoked), (2, 2, vec!["c"]));
+    assert_eq!(ends.each_mut().map(|end| end.as_mut().now_or_never().is_some()), [false, true]);
+    assert_eq!(number("token-a").await, Some(before), "a token that stays keeps its caller");
+    assert_eq!(number("token-n").await.unwrap().0, before.0, "one principal has one account");
+    assert!(number("token-c").await.is_none() && number("token-e").await.is_some());
+    // A listener that requires nothing goes on so.
+    let open = with_tokens(vec![]);
+    open.replace_tokens(vec![named("a", "token-a")]);
+    assert_eq!(ask(&open, None, &[]).await.unwrap(), "anonymous");
 }
 
 #[tokio::test]

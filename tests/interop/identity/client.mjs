@@ -1,11 +1,12 @@
-// The official TypeScript client signs in and runs a program. It knows the server's URL alone. Prints the program's text and the token.
-// Usage: client.mjs URL PERSON PYTHON WALK
+// The official TypeScript client signs in and runs a program. It knows the server's URL alone. Prints the program's text, what the server says of
+// its tool, and the token.
+// Usage: client.mjs URL PERSON PYTHON WALK [PROGRAM]
 import { execFileSync } from "node:child_process";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
-const [url, person, python, walk] = process.argv.slice(2);
+const [url, person, python, walk, program = "(+ 40 2)"] = process.argv.slice(2);
 const callback = "http://127.0.0.1:33999/callback";
 const saved = {};
 const authProvider = {
@@ -32,6 +33,7 @@ const back = execFileSync(python, [walk, String(saved.link), person, callback], 
 await first.finishAuth(new URL(back.trim()).searchParams.get("code"));
 const client = new Client({ name: "interop", version: "0" });
 await client.connect(transport());
-const result = await client.callTool({ name: "lisp_eval", arguments: { program: "(+ 40 2)" } });
-console.log(JSON.stringify({ text: result.content[0].text, token: saved.tokens.access_token, scope: saved.link.searchParams.get("scope") }));
+const { tools } = await client.listTools();
+const result = await client.callTool({ name: "lisp_eval", arguments: { program } });
+console.log(JSON.stringify({ text: result.content[0].text, description: tools[0].description, token: saved.tokens.access_token, scope: saved.link.searchParams.get("scope") }));
 await client.close();

@@ -1,5 +1,5 @@
-"""The official Python client signs in and runs a program. It knows the server's URL alone. Prints the program's text and the token.
-Usage: client.py URL PERSON PYTHON WALK"""
+"""The official Python client signs in and runs a program. It knows the server's URL alone. Prints the program's text, what the
+server says of its tool, and the token. Usage: client.py URL PERSON PYTHON WALK [PROGRAM]"""
 import asyncio
 import json
 import subprocess
@@ -11,7 +11,8 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamablehttp_client
 from mcp.shared.auth import OAuthClientMetadata
 
-url, person, python, walk = sys.argv[1:]
+url, person, python, walk, *programs = sys.argv[1:]
+program = programs[0] if programs else "(+ 40 2)"
 callback = "http://127.0.0.1:33999/callback"
 
 
@@ -49,9 +50,11 @@ async def main():
     async with streamablehttp_client(url, auth=auth) as (reader, writer, *_):
         async with ClientSession(reader, writer) as session:
             await session.initialize()
-            result = await session.call_tool("lisp_eval", {"program": "(+ 40 2)"})
+            tools = (await session.list_tools()).tools
+            result = await session.call_tool("lisp_eval", {"program": program})
             query = urllib.parse.parse_qs(urllib.parse.urlsplit(links[0]).query)
-            print(json.dumps({"text": result.content[0].text, "token": storage.tokens.access_token, "scope": query["scope"][0]}))
+            said = {"text": result.content[0].text, "description": tools[0].description, "token": storage.tokens.access_token, "scope": query["scope"][0]}
+            print(json.dumps(said))
 
 
 asyncio.run(main())

@@ -2,71 +2,17 @@
 token is revoked. Usage: whole.py PTC NODE WORK PYTHON"""
 import base64
 import json
-import os
-import pathlib
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 
-ptc, node, work, client_python = sys.argv[1:]
-here = pathlib.Path(__file__).resolve().parent
-work = pathlib.Path(work)
-started = []
+from stage import end, fetch, here, issuer, python, server, sign_in, typescript, work
 
 
-def begin(command, log, **variables):
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open(work / log, "w"), text=True, env={**os.environ, **variables})
-    started.append(process)
-    return process
-
-
-def issuer(form):
-    process = begin([node, str(work / "identity-provider.mjs")], f"identity-{form}.provider.log", FORMAT=form)
-    return json.loads(process.stdout.readline())["issuer"]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def fetch(url, body=None, **headers):
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    request = urllib.request.Request(url, data=body, headers=headers)
-    try:
-        answer = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30)
-    except urllib.error.HTTPError as error:
-        answer = error
-    with answer:
-        return answer.status, dict(answer.headers), answer.read().decode()
-
-
-def server(name, of, *flags):
-    port = free_port()
-    url = f"http://127.0.0.1:{port}/mcp"
-    command = [ptc, "start", "--http", "--http-port", str(port), "--public-url", url, "--issuer", of, "--required-scope", "mcp:read", *flags]
-    begin(command, f"identity-{name}.log")
-    for _ in range(600):
-        try:
-            if fetch(f"http://127.0.0.1:{port}/ready")[0] == 200:
-                return url
-        except OSError:
-            pass
-        time.sleep(0.1)
-    raise SystemExit(f"the server did not start: {(work / f'identity-{name}.log').read_text()}")
-
-
-def sign_in(command, url, person):
-    said = subprocess.run([*command, url, person, sys.executable, str(here / "walk.py")], capture_output=True, text=True, timeout=120)
-    if said.returncode:
-        raise SystemExit(f"{command[-1]}: {said.stdout}{said.stderr}")
-    said = json.loads(said.stdout)
-    assert "42" in said["text"] and said["scope"] == "mcp:read", said
+def token_of(command, url, person):
+    said = sign_in(command, url, person)
+    assert "42" in said["text"], said
     return said["token"]
 
 
@@ -75,7 +21,7 @@ def knock(url, token):
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}}).encode()
     status, headers, _ = fetch(url, body, Authorization=f"Bearer {token}", Content_Type="application/json", Accept="application/json, text/event-stream")
-    return status, headers.get("www-authenticate", headers.get("WWW-Authenticate", ""))
+    return status, headers.get("www-authenticate", "")
 
 
 def until(what, url, token, wanted):
@@ -92,17 +38,16 @@ def claims(token):
 
 
 try:
-    typescript, python = [node, str(work / "identity-client.mjs")], [client_python, str(here / "client.py")]
     by_key, by_question = issuer("jwt"), issuer("opaque")
     (work / "identity-client").write_text("resource:resource-secret-0123456789\n")
     signed = server("jwt", by_key)
     opaque = server("opaque", by_question, "--introspection-client", str(work / "identity-client"))
-    ann, ben = sign_in(typescript, signed, "ann"), sign_in(python, signed, "ben")
+    ann, ben = token_of(typescript, signed, "ann"), token_of(python, signed, "ben")
     for token, person, group in [(ann, "ann", "support"), (ben, "ben", "dev")]:
         found = claims(token)
         assert (found["iss"], found["sub"], found["aud"], found["groups"]) == (by_key, person, signed, [group]), found
     print("ok   JWTs, TypeScript and Python clients")
-    cid, dan = sign_in(typescript, opaque, "cid"), sign_in(python, opaque, "dan")
+    cid, dan = token_of(typescript, opaque, "cid"), token_of(python, opaque, "dan")
     assert cid.count(".") != 2, cid
     print("ok   opaque tokens, TypeScript and Python clients")
     # Neither server takes the tokens of the other.
@@ -131,5 +76,4 @@ try:
         text = (work / log).read_text()
         assert not any(token in text for token in [ann, ben, cid, dan]), "a token is in the log"
 finally:
-    for process in started:
-        process.terminate()
+    end()

@@ -16,8 +16,8 @@ started = []
 typescript, python = [node, str(work / "identity-client.mjs")], [client_python, str(here / "client.py")]
 
 
-def begin(command, log, **variables):
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open(work / log, "w"), text=True, env={**os.environ, **variables})
+def begin(command, log, stdin=None, **variables):
+    process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=open(work / log, "w"), text=True, env={**os.environ, **variables})
     started.append(process)
     return process
 
@@ -38,11 +38,12 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def fetch(url, body=None, method=None, **headers):
+def fetch(url, body=None, method=None, trust=None, **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(url, data=body, headers=headers, method=method)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust))
     try:
-        answer = urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30)
+        answer = opener.open(request, timeout=30)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:

@@ -253,6 +253,11 @@ impl ConcurrencyLimiter {
         self.running.get()
     }
 
+    /// The number of running calls of `principal`.
+    pub fn running_of(&self, principal: &Principal) -> usize {
+        principal.usage().calls.get()
+    }
+
     /// A permit for a call of `principal` that runs no program, unless the principal is at its limit, all permits are taken or
     /// memory is short.
     ///

@@ -28,11 +28,13 @@ pub struct Facts<'f> {
     pub draining: bool,
     /// True if the viewer is an operator.
     pub operator: bool,
+    /// True if the viewer sees what all callers use: an operator, and whoever is the only caller.
+    pub sees_all: bool,
     /// Calls that may run at the same time.
     pub permits: usize,
-    /// Calls that are running.
+    /// Calls that are running, of those that the viewer sees.
     pub permits_in_use: usize,
-    /// Open HTTP sessions.
+    /// Open HTTP sessions, of those that the viewer sees.
     pub http_sessions: usize,
     /// Time since it was bound.
     pub uptime: Duration,
@@ -59,7 +61,7 @@ pub fn state(
         server.integer("permits", facts.permits as u64);
         server.integer("permits_in_use", facts.permits_in_use as u64);
         server.integer("http_sessions", facts.http_sessions as u64);
-        if let Some(memory) = sources.engine.as_ref().and_then(Engine::memory) {
+        if let Some(memory) = sources.engine.as_ref().and_then(Engine::memory).filter(|_| facts.sees_all) {
             server.integer("memory_bytes", memory.used());
             server.integer("memory_limit_bytes", memory.limit());
         }

@@ -1,7 +1,7 @@
 //! The latest calls of the process, bounded in number and in bytes.
 
 use ptc_host::sync::Mutex;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, MutexGuard};
 
 use smallvec::SmallVec;
@@ -21,7 +21,33 @@ pub struct Ring {
 #[derive(Default)]
 struct RingState {
     records: VecDeque<RingEntry>,
+    /// How many records each caller has, by its number.
+    counts: HashMap<usize, usize>,
     bytes: usize,
+}
+
+impl RingState {
+    fn push(&mut self, entry: RingEntry) {
+        self.bytes += entry.size;
+        *self.counts.entry(entry.record.principal.number()).or_default() += 1;
+        self.records.push_back(entry);
+    }
+
+    /// Takes the oldest record of a caller that has most, so that nobody pushes out the few records of another.
+    fn evict(&mut self) -> Option<RingEntry> {
+        let most = self.counts.values().max()?;
+        let has_most = |kept: &RingEntry| self.counts.get(&kept.record.principal.number()) == Some(most);
+        let evicted = self.records.remove(self.records.iter().position(has_most)?)?;
+        self.bytes -= evicted.size;
+        let caller = evicted.record.principal.number();
+        if let Some(count) = self.counts.get_mut(&caller) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&caller);
+            }
+        }
+        Some(evicted)
+    }
 }
 
 struct RingEntry {
@@ -40,18 +66,16 @@ impl Ring {
         self.capacity
     }
 
-    /// Adds a call, and drops the oldest ones to make room.
+    /// Adds a call, and drops old ones to make room: those of the callers that have most.
     pub fn push(&self, record: RecentCall) {
         // All callers share the lock: the work that does not need it is done before.
         let (size, record) = (record.size(), Arc::new(record));
         let mut evicted = SmallVec::<[RingEntry; 1]>::new();
         let mut inner = self.lock();
-        inner.bytes += size;
-        inner.records.push_back(RingEntry { size, record });
+        inner.push(RingEntry { size, record });
         while inner.records.len() > self.capacity || inner.bytes > MAX_BYTES && inner.records.len() > 1 {
-            let Some(oldest) = inner.records.pop_front() else { break };
-            inner.bytes -= oldest.size;
-            evicted.push(oldest);
+            let Some(old) = inner.evict() else { break };
+            evicted.push(old);
         }
         // Records are dropped outside the lock.
         drop(inner);

@@ -64,14 +64,22 @@ pub(super) async fn answer(
         SIGN_INS => endpoint.telemetry.console_sign_ins(&viewer).await,
         CATALOG => endpoint.telemetry.console_catalog(&viewer),
         _ => {
-            let limiter = &endpoint.service.limiter;
+            let (limiter, sessions) = (&endpoint.service.limiter, &endpoint.sessions);
+            let operator = caller.is_operator(&endpoint.service);
+            // What others use tells that they are there.
+            let sees_all = operator || !endpoint.authenticator.is_shared();
+            let (permits_in_use, http_sessions) = match sees_all {
+                true => (limiter.running(), sessions.len()),
+                false => (limiter.running_of(&viewer), sessions.len_of(&viewer)),
+            };
             let facts = Facts {
                 instance: &endpoint.instance,
                 draining: endpoint.service.is_draining(),
-                operator: caller.is_operator(&endpoint.service),
+                operator,
+                sees_all,
                 permits: limiter.limits().all,
-                permits_in_use: limiter.running(),
-                http_sessions: endpoint.sessions.len(),
+                permits_in_use,
+                http_sessions,
                 uptime: time::since(endpoint.started),
             };
             endpoint.telemetry.console_state(&facts, &viewer)?

@@ -198,6 +198,11 @@ impl Sessions {
         self.open().len()
     }
 
+    /// The number of open sessions of `principal`.
+    pub(super) fn len_of(&self, principal: &Principal) -> usize {
+        self.open().values().filter(|session| session.principal == *principal).count()
+    }
+
     /// True if no further session fits for any caller: all places are taken by sessions that cannot be evicted.
     pub(super) fn is_saturated(&self) -> bool {
         if self.count.get() < self.limits.max {

@@ -15,7 +15,8 @@ async fn the_page_is_open_and_the_data_is_not() {
     let tokens = folder.path().join("tokens");
     let (alice, bob) = ("a".repeat(32), "b".repeat(32));
     fs::write(&tokens, format!("alice:{alice}\nbob:{bob}\n")).unwrap();
-    let flags = ["--http", "--console", "--sessions", "--http-auth-token-file", tokens.to_str().unwrap()];
+    let tokens = ["--http-auth-token-file", tokens.to_str().unwrap()];
+    let flags = [&["--http", "--console", "--sessions", "--debug-ring-size", "10"][..], &tokens].concat();
     let listener = Listener::start(&flags, Some(&aggregator), &redactor);
 
     let page = listener.request("GET", "/console", &[], "").await;
@@ -66,6 +67,14 @@ async fn the_page_is_open_and_the_data_is_not() {
         &json!({"remembered": 0, "recent": [], "live": [], "sessions": [], "server": {"caller": "bob"}}),
     );
     assert_eq!(others["timeline"]["points"], json!([]));
+    // What others use tells that they are there.
+    assert_has(&others["server"], &json!({"permits_in_use": 0, "http_sessions": 0}));
+    assert!(own["server"].get("memory_bytes").or(others["server"].get("memory_bytes")).is_none());
+    for _ in 0..20 {
+        listener.call(Some(&bob), "lisp_eval", json!({"program": "1"})).await;
+    }
+    let remembered = async |token: &str| state(ask("/console/api/state", token).await)["remembered"].clone();
+    assert_eq!((remembered(&alice).await, remembered(&bob).await), (json!(2), json!(8)));
     let catalog = state(ask("/console/api/catalog", &bob).await);
     let listed = catalog["servers"][0]["tools"].as_array().unwrap();
     assert!(listed.iter().any(|tool| tool["name"] == "bulk"), "{listed:?}");

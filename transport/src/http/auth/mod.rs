@@ -237,6 +237,11 @@ impl Authenticator {
         }
     }
 
+    /// Whether the listener has several callers.
+    pub(super) fn is_shared(&self) -> bool {
+        self.access_tokens.is_some() || self.tokens.is_shared()
+    }
+
     /// Forgets verdicts that have ended.
     pub(super) fn sweep(&self, now: Instant) {
         if let Some(access) = &self.access_tokens {

@@ -46,6 +46,12 @@ impl StaticTokens {
         }
     }
 
+    /// Whether there are tokens of several callers.
+    pub(super) fn is_shared(&self) -> bool {
+        let good = self.good.read();
+        good.windows(2).any(|pair| pair[0].1.principal != pair[1].1.principal)
+    }
+
     /// The caller of a token, if it is good.
     pub(super) fn find(&self, token: &[u8]) -> Option<Arc<HttpCaller>> {
         let good = self.good.read();

@@ -116,6 +116,7 @@ async fn ptc() -> SocketAddr {
         telemetry,
         sites: Vec::new(),
         verifier: None,
+        login: None,
         policy: None,
     };
     let server = HttpServer::new(

@@ -116,7 +116,7 @@ fn document(response: &Response) -> Option<Map<String, Value>> {
 }
 
 /// The response, if it is a success: a status of 200 with nothing but an error is none (GitHub).
-pub(super) fn successful(answer: &RequestOutcome) -> Result<&Response, GrantError> {
+pub(crate) fn successful(answer: &RequestOutcome) -> Result<&Response, GrantError> {
     let response = match &answer.result {
         Ok(response) => response,
         Err(TransportError::AddressRefused { url }) => {

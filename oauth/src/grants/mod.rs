@@ -8,6 +8,7 @@ mod device;
 mod id_jag;
 mod request;
 
+pub(crate) use answer::successful;
 pub use answer::{GrantError, TokenAnswer, read};
 pub use device::{DeviceAuthorization, Poll, Polling};
 pub use id_jag::{IdJag, IdJagFlow, Subject, SubjectTokenType};

@@ -96,7 +96,7 @@ impl AccessToken {
         Self::read(claims, expectation)
     }
 
-    fn read(claims: Map<String, Value>, expectation: &Expectation<'_>) -> Result<Self, Rejection> {
+    pub(super) fn read(claims: Map<String, Value>, expectation: &Expectation<'_>) -> Result<Self, Rejection> {
         let audiences = texts(&claims, "aud").unwrap_or_default();
         if !audiences.iter().any(|audience| expectation.audiences.iter().any(|ours| ours == audience)) {
             let found: Vec<String> = audiences.iter().take(4).map(|audience| quoted(audience)).collect();
@@ -144,7 +144,7 @@ impl AccessToken {
 }
 
 /// A text, or the texts of a list; `None` for anything else.
-fn texts<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<Vec<&'c str>> {
+pub(super) fn texts<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<Vec<&'c str>> {
     match claims.get(name)? {
         Value::String(text) => Some(vec![text]),
         Value::Array(list) => Some(list.iter().filter_map(Value::as_str).collect()),

@@ -12,7 +12,7 @@ use crate::cache;
 use crate::discovery::server_urls;
 use crate::json;
 use crate::message::{Flow, Next, OAuthRequest, RequestOutcome, TransportError};
-use crate::metadata::{is_same_issuer, secure};
+use crate::metadata::{ServerMetadata, is_same_issuer, secure};
 
 /// Why an issuer's keys or metadata are not known. The text is for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +60,8 @@ pub struct IssuerMetadata {
     pub introspection_endpoint: Option<Url>,
     /// True if a client may authenticate there by the header `Authorization`, false if by the form alone.
     pub introspection_by_header: bool,
+    /// Where people sign in, if it says so in full.
+    pub server: Option<ServerMetadata>,
     /// How long this may be used.
     pub life: Duration,
 }
@@ -109,6 +111,7 @@ impl IssuerDiscovery {
             jwks_uri: endpoint("jwks_uri"),
             introspection_endpoint: endpoint("introspection_endpoint"),
             introspection_by_header: by_header,
+            server: ServerMetadata::read(document, found).ok(),
             life: cache::SHORTEST,
         })
     }

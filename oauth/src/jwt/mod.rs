@@ -6,15 +6,18 @@
 
 mod access_token;
 mod algorithm;
+mod id_token;
 pub mod introspection;
 mod issuer;
 mod jws;
 mod key_cache;
 mod key_set;
+pub mod login;
 mod rejection;
 
 pub use access_token::{AccessToken, Expectation, LEEWAY, MAX_SUBJECT_BYTES};
 pub use algorithm::Algorithm;
+pub use id_token::{IdToken, IdTokenExpectation};
 pub use issuer::{IssuerDiscovery, IssuerError, IssuerMetadata, KeyFetch};
 pub use jws::{Jws, MAX_KEY_ID_BYTES, has_jwt_form};
 pub use key_cache::{KeyAnswer, KeyCache, MAX_STALE, RETRY, UNKNOWN_KEY_PAUSE};

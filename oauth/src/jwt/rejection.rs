@@ -40,6 +40,15 @@ pub enum TokenFault {
     /// It says that it is an ID token.
     #[error("it is an ID token, no access token")]
     IdToken,
+    /// `typ` says that it is no ID token.
+    #[error("it is no ID token")]
+    NoIdToken,
+    /// It is the ID token of another client.
+    #[error("it was issued to another client than that of --http-login-client")]
+    OtherClient,
+    /// `nonce` is not that of the sign-in.
+    #[error("it belongs to another sign-in")]
+    Nonce,
     /// No key of its issuer has its `kid` and algorithm.
     #[error("its issuer publishes no key with its kid and algorithm")]
     UnknownKey,

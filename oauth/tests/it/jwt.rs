@@ -7,8 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use ptc_oauth::jwt::introspection::{self, IntrospectionAnswer, IntrospectionClient};
 use ptc_oauth::jwt::{
-    AccessToken, Algorithm, Expectation, IssuerDiscovery, IssuerError, Jws, KeyAnswer, KeyCache, KeyFetch,
-    KeySet, KeySetError, MAX_STALE, RETRY, Rejection, TokenFault, UNKNOWN_KEY_PAUSE, has_jwt_form,
+    AccessToken, Algorithm, Expectation, IdToken, IdTokenExpectation, IssuerDiscovery, IssuerError, Jws,
+    KeyAnswer, KeyCache, KeyFetch, KeySet, KeySetError, MAX_STALE, RETRY, Rejection, TokenFault,
+    UNKNOWN_KEY_PAUSE, has_jwt_form,
 };
 use ptc_oauth::message::{Flow, Method, Next, Purpose, RequestOutcome, Response, TransportError};
 use ptc_oauth::secret::Secret;
@@ -659,5 +660,60 @@ fn introspected_tokens_are_held_to_the_same_rules() {
         (json!({"sub": null}), TokenFault::Subject.into()),
     ] {
         assert_eq!(check(changes.clone()), Err(expected), "{changes}");
+    }
+}
+
+#[test]
+fn id_tokens_are_read_for_their_own_client_and_sign_in_alone() {
+    let signer = Signer::new();
+    let keys = signer.key_set();
+    let nonce = Secret::new("n-1");
+    let read = |header: Value, claims: Value| {
+        let own = json!({"aud": "ptc", "nonce": "n-1", "scope": null});
+        let payload = changed(changed(usual_claims(), &own), &claims).to_string();
+        let header = changed(json!({"alg": "RS256", "typ": "JWT", "kid": "rsa"}), &header).to_string();
+        let token = signer.token_of("RS256", &header, &payload);
+        let now = Timestamp::from_seconds(NOW);
+        let expectation = IdTokenExpectation { issuer: ISSUER, client_id: "ptc", nonce: &nonce, now };
+        IdToken::of_jwt(Jws::parse(&token)?.verify(&keys)?, &expectation)
+    };
+    for (header, claims) in [
+        (json!({}), json!({})),
+        (json!({"typ": null}), json!({"azp": "ptc"})),
+        (json!({}), json!({"aud": ["ptc"], "at_hash": "x"})),
+        (json!({}), json!({"aud": ["other", "ptc"], "azp": "ptc"})),
+        (json!({}), json!({"exp": NOW - 59})),
+    ] {
+        let read = read(header.clone(), claims.clone());
+        assert_eq!(read.unwrap_or_else(|why| panic!("{header} {claims}: {why}")).subject, "ann");
+    }
+    let token = read(json!({}), json!({"groups": ["x", "y"]})).unwrap();
+    assert_eq!(token.expires, Timestamp::from_seconds(NOW + 360));
+    assert!(token.claims().any(|claim| claim == ("groups", vec!["x", "y"])));
+    let fault = |fault: TokenFault| Rejection::from(fault);
+    for (header, claims, expected) in [
+        (json!({"typ": "at+jwt"}), json!({}), fault(TokenFault::NoIdToken)),
+        (json!({"typ": "application/at+jwt"}), json!({}), fault(TokenFault::NoIdToken)),
+        (json!({}), json!({"aud": RESOURCE}), fault(TokenFault::OtherClient)),
+        (json!({}), json!({"aud": null}), fault(TokenFault::OtherClient)),
+        (json!({}), json!({"aud": ["ptc", "other"]}), fault(TokenFault::OtherClient)),
+        (json!({}), json!({"aud": ["ptc", "other"], "azp": "other"}), fault(TokenFault::OtherClient)),
+        (json!({}), json!({"azp": "other"}), fault(TokenFault::OtherClient)),
+        (json!({}), json!({"azp": ["ptc"]}), fault(TokenFault::OtherClient)),
+        (json!({}), json!({"nonce": null}), fault(TokenFault::Nonce)),
+        (json!({}), json!({"nonce": "n-2"}), fault(TokenFault::Nonce)),
+        (json!({}), json!({"nonce": ["n-1"]}), fault(TokenFault::Nonce)),
+        (json!({}), json!({"iat": null}), fault(TokenFault::Form("it has no iat"))),
+        (json!({}), json!({"iat": NOW + 61}), fault(TokenFault::NotYet)),
+        (json!({}), json!({"exp": null}), fault(TokenFault::NoExpiry)),
+        (json!({}), json!({"sub": ""}), fault(TokenFault::Subject)),
+        (json!({}), json!({"exp": NOW - 60}), Rejection::Expired),
+        (
+            json!({}),
+            json!({"iss": "https://issuer.example/t/"}),
+            Rejection::Issuer { found: r#""https://issuer.example/t/""#.into() },
+        ),
+    ] {
+        assert_eq!(read(header.clone(), claims.clone()), Err(expected), "{header} {claims}");
     }
 }

@@ -363,6 +363,8 @@ pub struct InboundOAuth {
     pub any_type: bool,
     /// Id and secret of the client that asks the first issuer about opaque tokens, if those are accepted.
     pub introspection_client: Option<(String, Credential)>,
+    /// Id and secret of the client as which people sign in at the first issuer, for the console and the sign-in page.
+    pub login_client: Option<(String, Option<Credential>)>,
 }
 
 /// The HTTP listener.

@@ -26,6 +26,10 @@ pub(super) fn open(
             "the secret of --introspection-client cannot be kept out of results: {no_room}"
         ))
     })?;
+    let secret = oauth.login_client.iter().filter_map(|(_, secret)| secret.as_ref());
+    redactor.register(secret).map_err(|no_room| {
+        BootError::new(format!("the secret of --http-login-client cannot be kept out of results: {no_room}"))
+    })?;
     let policy = policy.map(CurrentPolicy::policy);
     let profiles: Vec<&str> = policy.iter().flat_map(|policy| policy.profiles().names()).collect();
     let of_profiles = http.public_url.iter().flat_map(|url| profiles.iter().map(|name| url.of_profile(name)));
@@ -34,6 +38,7 @@ pub(super) fn open(
         audiences: oauth.audiences.iter().cloned().chain(of_profiles).collect(),
         any_type: oauth.any_type,
         introspection_client: oauth.introspection_client.clone(),
+        login_client: oauth.login_client.clone(),
     };
     let issuers =
         Issuers::new(options, &client(settings)?).ok_or_else(|| BootError::new("--issuer is no URL"))?;

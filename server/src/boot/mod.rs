@@ -236,6 +236,7 @@ async fn serve_http(
             .unwrap_or_else(|| MemoryBudget::new(settings.limits.max_total_memory_bytes)),
         telemetry,
         sites,
+        login: issuers.as_ref().and_then(|issuers| issuers.login()),
         verifier: issuers.map(|issuers| issuers as Arc<dyn TokenVerifier>),
         policy: service.policy.clone(),
     };

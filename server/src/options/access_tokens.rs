@@ -9,10 +9,11 @@ use url::{Host, Url};
 use super::values::Values;
 use ptc_protocol::settings::{BootError, InboundOAuth, PublicUrl};
 
-/// Largest file with the client of introspection, in bytes.
+/// Largest file with a client of an issuer, in bytes.
 const MAX_CLIENT_FILE_BYTES: u64 = 64 << 10;
 /// Options that mean something with `--issuer` alone.
-const OF_ISSUERS: [&str; 4] = ["audience", "required-scope", "jwt-typ-any", "introspection-client"];
+const OF_ISSUERS: [&str; 5] =
+    ["audience", "required-scope", "jwt-typ-any", "introspection-client", "http-login-client"];
 /// Options that give static tokens.
 const OF_TOKENS: [&str; 3] = ["http-auth-token-file", "http-auth-token", "http-operator-token-file"];
 
@@ -98,6 +99,7 @@ pub(super) fn resolve(
             .path("introspection-client")
             .map(|path| introspection_client(&path))
             .transpose()?,
+        login_client: values.path("http-login-client").map(|path| login_client(&path)).transpose()?,
     }))
 }
 
@@ -131,17 +133,34 @@ fn is_scope(text: &str) -> bool {
 }
 
 /// The id and secret of a file with one line `id:secret`.
-#[expect(clippy::disallowed_methods, reason = "entry point: introspection_client()")]
 fn introspection_client(path: &Path) -> Result<(String, Secret), BootError> {
-    let fail = |detail: &dyn std::fmt::Display| {
-        BootError::new(format!("--introspection-client {}: {detail}", path.display()))
-    };
-    let text = ordinary_file::read_text(path, MAX_CLIENT_FILE_BYTES).map_err(|fault| fail(&fault))?;
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    match (lines.next().and_then(|line| line.split_once(':')), lines.next()) {
-        (Some((id, secret)), None) if !id.trim().is_empty() && !secret.trim().is_empty() => {
-            Ok((id.trim().to_owned(), Secret::new(secret.trim())))
-        }
-        _ => Err(fail(&"the file must hold one line, id:secret")),
+    match client("introspection-client", path)? {
+        Some((id, Some(secret))) => Ok((id, secret)),
+        _ => Err(unfit("introspection-client", path, &"the file must hold one line, id:secret")),
     }
+}
+
+/// The id and secret of a file with one line, `id` or `id:secret`.
+fn login_client(path: &Path) -> Result<(String, Option<Secret>), BootError> {
+    client("http-login-client", path)?
+        .ok_or_else(|| unfit("http-login-client", path, &"the file must hold one line, id or id:secret"))
+}
+
+/// The client of a file with one line, `id` or `id:secret`; `None` if it has another form.
+#[expect(clippy::disallowed_methods, reason = "entry point: client()")]
+fn client(flag: &str, path: &Path) -> Result<Option<(String, Option<Secret>)>, BootError> {
+    let text =
+        ordinary_file::read_text(path, MAX_CLIENT_FILE_BYTES).map_err(|fault| unfit(flag, path, &fault))?;
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let (Some(line), None) = (lines.next(), lines.next()) else { return Ok(None) };
+    let (id, secret) = match line.split_once(':') {
+        Some((id, secret)) => (id.trim(), Some(secret.trim())),
+        None => (line, None),
+    };
+    let is_whole = !id.is_empty() && secret != Some("");
+    Ok(is_whole.then(|| (id.to_owned(), secret.map(Secret::new))))
+}
+
+fn unfit(flag: &str, path: &Path, detail: &dyn std::fmt::Display) -> BootError {
+    BootError::new(format!("--{flag} {}: {detail}", path.display()))
 }

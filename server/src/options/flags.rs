@@ -555,6 +555,12 @@ pub const HTTP: OptionGroup = OptionGroup {
             "File with id:secret, as which the first issuer is asked about opaque access tokens",
         ),
         flag(
+            "http-login-client",
+            Path,
+            Unset,
+            "File with id or id:secret, as which people sign in at the first issuer for the console and the sign-in page",
+        ),
+        flag(
             "public-url",
             Text,
             Unset,

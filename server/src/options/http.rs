@@ -19,7 +19,8 @@ use ptc_runs::webhook::ANSWERS;
 /// Least length of a token, in bytes.
 const MIN_TOKEN_BYTES: usize = 32;
 /// The paths of the sign-in page.
-const SIGN_IN_PATHS: [&str; 2] = ["/oauth/start", "/oauth/callback"];
+const SIGN_IN_PATHS: [&str; 5] =
+    ["/oauth/start", "/oauth/callback", "/oauth/login", "/oauth/login/callback", "/oauth/logout"];
 /// The path of the metadata for OAuth clients.
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// Longest token.

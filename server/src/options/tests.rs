@@ -368,6 +368,7 @@ fn access_tokens_need_an_issuer_and_a_public_url() {
         (&["--required-scope=x"], "needs --issuer"),
         (&["--jwt-typ-any"], "needs --issuer"),
         (&["--introspection-client=/x"], "needs --issuer"),
+        (&["--http-login-client=/x"], "needs --issuer"),
         (&["--issuer=login.example", public], "must be an https URL without query"),
         (&["--issuer=http://login.example", public], "must be an https URL without query"),
         (&["--issuer=https://login.example?a", public], "must be an https URL without query"),
@@ -384,6 +385,20 @@ fn access_tokens_need_an_issuer_and_a_public_url() {
         let client = format!("--introspection-client={}", write("client", text));
         let text = refused(&["--http", issuer, public, &client], &[]);
         assert!(text.contains("must hold one line, id:secret"), "{text}");
+    }
+    for (text, expected) in [("ptc\n", None), ("# ours\nptc:se:cret\n", Some(&b"se:cret"[..]))] {
+        let client = format!("--http-login-client={}", write("client", text));
+        let (id, secret) = oauth(&[issuer, public, &client]).0.unwrap().login_client.unwrap();
+        assert!(id == "ptc" && secret.is_some() == expected.is_some(), "{text}");
+        assert!(secret.is_none_or(|secret| secret.matches(expected.unwrap())), "{text}");
+    }
+    for text in ["", ":x", "ptc:", "a\nb\n"] {
+        let client = format!("--http-login-client={}", write("client", text));
+        let text = refused(&["--http", issuer, public, &client], &[]);
+        assert!(
+            text.contains("--http-login-client ") && text.contains("one line, id or id:secret"),
+            "{text}"
+        );
     }
 }
 

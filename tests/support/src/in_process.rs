@@ -164,6 +164,7 @@ impl Listener {
             telemetry,
             sites: Vec::new(),
             verifier: None,
+            login: None,
             policy: None,
         };
         let server = HttpServer::new(

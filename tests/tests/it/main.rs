@@ -14,6 +14,7 @@ mod hosted_servers;
 mod insight;
 mod limits;
 mod listing;
+mod login;
 mod many_upstreams;
 mod memory_budget;
 mod policy;

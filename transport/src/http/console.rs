@@ -7,11 +7,12 @@ use http::{Method, Uri};
 use hyper::body::Incoming;
 use ptc_host::time;
 
-use super::admission::{Target, admit};
+use super::admission::Target;
 use super::answer::{self, HttpResponse, data, is_read};
 use super::console_runs;
 use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
+use super::sign_in::{admit_person, offer};
 use ptc_observers::console::{Facts, PAGE as FILES};
 
 /// The path of the page.
@@ -44,11 +45,11 @@ pub(super) async fn answer(
     if path == PAGE {
         let is_read = is_read(method);
         return Some(match is_read {
-            true => answer::page(FILES.page()),
+            true => offer(endpoint, answer::page(FILES.page())),
             false => answer::method_not_allowed("GET, HEAD"),
         });
     }
-    let caller = match admit(endpoint, peer, Target::of(uri), headers).await {
+    let caller = match admit_person(endpoint, peer, Target::of(uri), method, headers).await {
         Ok(caller) => caller,
         Err(refusal) => return Some(*refusal),
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
-use ptc_host::issuers::TokenVerifier;
+use ptc_host::issuers::{Login, TokenVerifier};
 use ptc_host::policy::CurrentPolicy;
 use ptc_host::sign_in::Site;
 use ptc_host::time::{self, Instant};
@@ -27,7 +27,7 @@ use super::limiter::Limiter;
 use super::origin::OriginRule;
 use super::protected_resource::ProtectedResource;
 use super::sessions::{SessionLimits, Sessions};
-use super::sign_in::SignInPage;
+use super::sign_in::{PageLogin, SignInPage};
 use super::tls;
 use crate::readiness::Readiness;
 use ptc_observers::Telemetry;
@@ -75,6 +75,8 @@ pub struct Listening {
     pub sites: Vec<Arc<Site>>,
     /// Verifies access tokens, if the settings accept some.
     pub verifier: Option<Arc<dyn TokenVerifier>>,
+    /// Signs people in for the console and the sign-in page.
+    pub login: Option<Arc<Login>>,
     /// What callers may do; everything, without one.
     pub policy: Option<Arc<CurrentPolicy>>,
 }
@@ -175,8 +177,10 @@ impl HttpServer {
             ending: Drain::default(),
             counts: Counts::default(),
             console: settings.console,
-            sign_in: (settings.public_url.clone())
-                .map(|public| Arc::new(SignInPage::new(public, listening.sites))),
+            sign_in: (settings.public_url.clone()).map(|public| {
+                let login = listening.login.and_then(PageLogin::new);
+                Arc::new(SignInPage::new(public, listening.sites, login))
+            }),
             public_url: settings.public_url.clone(),
             started: time::now(),
             metrics_path: settings.metrics.then(|| settings.metrics_path.clone()),

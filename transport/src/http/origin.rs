@@ -78,6 +78,11 @@ impl OriginRule {
         }
     }
 
+    /// True for the origin of our own pages.
+    pub(super) fn is_own(&self, header: &str) -> bool {
+        self.own.is_some() && Origin::parse(header) == self.own
+    }
+
     /// True if a request with this `Origin` header may proceed. `Err` stands for a header that is not text.
     pub(super) fn admits(&self, header: Option<Result<&str, ()>>) -> bool {
         let Some(header) = header else { return true };

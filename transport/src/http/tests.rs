@@ -93,6 +93,7 @@ impl Server {
             telemetry: Arc::default(),
             sites: Vec::new(),
             verifier,
+            login: None,
             policy: None,
         };
         let server = HttpServer::new(
@@ -387,6 +388,7 @@ fn with_oauth(tokens: Vec<NamedToken>, rate_limit: Option<RateLimit>) -> Http {
             required_scopes: vec!["mcp:read".into(), "mcp:write".into(), "offline_access".into()],
             any_type: false,
             introspection_client: None,
+            login_client: None,
         }),
         public_url: PublicUrl::parse("https://ptc.example/a/mcp"),
         rate_limit,
@@ -1287,6 +1289,7 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
         telemetry: Arc::default(),
         sites: Vec::new(),
         verifier: None,
+        login: None,
         policy: None,
     };
     let server = HttpServer::new(

@@ -11,7 +11,7 @@ use ptc_oauth::jwt::introspection::IntrospectionClient;
 use ptc_oauth::jwt::{
     IssuerDiscovery, IssuerError, IssuerMetadata, Jws, KeyAnswer, KeyCache, KeyFetch, KeySet, RETRY,
 };
-use ptc_oauth::message::Response;
+use ptc_oauth::message::{OAuthRequest, RequestOutcome, Response};
 use ptc_oauth::timestamp::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -137,6 +137,16 @@ impl Issuer {
                 None
             }
         }
+    }
+
+    /// Its metadata; `None` if they cannot be had.
+    pub(super) async fn metadata(&self) -> Option<IssuerMetadata> {
+        self.0.metadata().await
+    }
+
+    /// Sends it a request.
+    pub(super) async fn send(&self, request: OAuthRequest) -> RequestOutcome {
+        self.0.fetcher.send(request).await
     }
 
     /// Fetches the keys beside whoever waits for them.

@@ -3,16 +3,21 @@
 //! * [`TokenVerifier`] — what a listener asks about a token, and [`VerifiedToken`] and [`TokenRefusal`], the answers.
 //! * [`Issuers`] — the one that knows real issuers: it fetches their metadata and keys and asks them about opaque tokens.
 //!
+//! * [`Login`] — the sign-in of people at the first issuer, for the pages of a listener.
+//!
 //! No token is stored here. The listener keeps verdicts.
 
 mod issuer;
+mod login;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_oauth::jwt::introspection::{self, IntrospectionAnswer, IntrospectionClient};
+use ptc_oauth::jwt::login::LoginClient;
 use ptc_oauth::jwt::{AccessToken, Expectation, Jws, Rejection, TokenFault, has_jwt_form};
 use ptc_oauth::secret::Secret as CoreSecret;
 use ptc_oauth::timestamp::Timestamp;
@@ -22,6 +27,7 @@ use tracing::{debug, warn};
 use url::Url;
 
 use issuer::{Issuer, KeyError};
+pub use login::{BegunLogin, Login, LoginError};
 use ptc_base::secret::Secret;
 use ptc_base::sync::Mutex;
 use ptc_base::time::{self, Clock, Instant};
@@ -88,6 +94,8 @@ pub struct IssuerOptions {
     pub any_type: bool,
     /// Id and secret of the client that asks about opaque tokens, if they are accepted.
     pub introspection_client: Option<(String, Secret)>,
+    /// Id and secret of the client as which people sign in at the first issuer, if they do.
+    pub login_client: Option<(String, Option<Secret>)>,
 }
 
 /// Verifies tokens of the configured issuers.
@@ -97,6 +105,7 @@ pub struct Issuers {
     audiences: Vec<String>,
     any_type: bool,
     introspection: Option<IntrospectionClient>,
+    login: Option<Arc<Login>>,
     questions: Semaphore,
     clock: Clock,
     told: Mutex<Option<Instant>>,
@@ -113,8 +122,17 @@ impl Issuers {
             let url = Url::parse(text).ok()?;
             Some(Issuer::new(text, url, http.clone(), clock.clone(), Handle::current()))
         };
+        let issuers: Vec<Issuer> = options.issuers.iter().map(issuer).collect::<Option<_>>()?;
+        let login = issuers.first().zip(options.login_client).and_then(|(issuer, (id, secret))| {
+            let secret = secret.map(|secret| CoreSecret::new(secret.open()));
+            let url = Url::parse(issuer.name()).ok()?;
+            let host = url.origin().ascii_serialization();
+            let host = host.split_once("://").map_or(host.as_str(), |(_, host)| host).to_owned();
+            Some(Arc::new(Login::new(issuer.clone(), LoginClient { id, secret }, host, clock.clone())))
+        });
         Some(Self {
-            issuers: options.issuers.iter().map(issuer).collect::<Option<_>>()?,
+            issuers,
+            login,
             audiences: options.audiences,
             any_type: options.any_type,
             introspection: options
@@ -129,6 +147,11 @@ impl Issuers {
     /// Begins to fetch the keys of all issuers, so that the first caller need not wait and mistakes are in the log.
     pub fn prepare(&self) {
         self.issuers.iter().for_each(Issuer::prepare);
+    }
+
+    /// The sign-in of people, if there is a client for it.
+    pub fn login(&self) -> Option<Arc<Login>> {
+        self.login.clone()
     }
 
     async fn decide(&self, token: &str) -> Result<VerifiedToken, TokenRefusal> {

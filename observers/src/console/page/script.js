@@ -5,6 +5,7 @@
   const PERIOD = 2000;
   const byId = (id) => document.getElementById(id);
   let token = null;
+  let offered = false;
   let timer = null;
   let paused = false;
   let catalogAsked = false;
@@ -519,7 +520,7 @@
   class Refused extends Error {}
   const authorized = () => (token ? { Authorization: `Bearer ${token}` } : {});
   const ask = async (path) => {
-    const response = await fetch(path, { headers: authorized(), cache: "no-store", credentials: "omit", redirect: "error" });
+    const response = await fetch(path, { headers: authorized(), cache: "no-store", credentials: "same-origin", redirect: "error" });
     if (response.status === 401) throw new Refused(token ? "This token is not valid here." : "This server asks for a token.");
     if (response.status === 429) throw new Refused(`Too many failed attempts. Try again in ${response.headers.get("retry-after") || "some"} seconds.`);
     if (response.status === 403) throw new Refused("The server does not admit this address (Host or Origin).");
@@ -528,7 +529,7 @@
   };
   const post = async (path, body) => {
     const headers = { ...authorized(), "Content-Type": "application/json" };
-    const response = await fetch(path, { method: "POST", headers, body, cache: "no-store", credentials: "omit", redirect: "error" });
+    const response = await fetch(path, { method: "POST", headers, body, cache: "no-store", credentials: "same-origin", redirect: "error" });
     const said = await response.json().catch(() => ({}));
     if (!response.ok) throw new Error(said.error || `the server answered ${response.status}`);
     return said;
@@ -599,7 +600,12 @@
     status("connecting", "");
     refresh();
   });
-  byId("leave").addEventListener("click", () => leave(""));
+  byId("leave").addEventListener("click", async () => {
+    if (offered && !token) {
+      await fetch("/oauth/logout", { method: "POST", cache: "no-store", credentials: "same-origin", redirect: "error" }).catch(() => null);
+    }
+    leave("");
+  });
   byId("pause").addEventListener("click", () => {
     paused = !paused;
     byId("pause").setAttribute("aria-pressed", String(paused));
@@ -616,4 +622,16 @@
   setInterval(tick, 1000);
   seek();
   byId("token").focus();
+  // Where people sign in, if they can: the page itself is the same for all servers.
+  fetch(location.pathname, { method: "HEAD", cache: "no-store", credentials: "omit" }).then((answer) => {
+    const issuer = answer.headers.get("ptc-login");
+    if (issuer === null) return;
+    offered = true;
+    byId("issuer").textContent = `Sign in with ${issuer}`;
+    byId("issuer").hidden = false;
+    if (location.search === "?signed-in") {
+      history.replaceState(null, "", location.pathname + location.hash);
+      refresh();
+    }
+  }).catch(() => null);
 })();

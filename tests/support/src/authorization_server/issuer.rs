@@ -39,9 +39,23 @@ impl SigningKey {
         json!({"keys": [{"kty": "EC", "crv": "P-256", "use": "sig", "kid": id, "x": x, "y": y}]})
     }
 
-    fn sign(&self, claims: &Value) -> String {
+    /// An ID token for `ann` and this client, with other claims.
+    pub(super) fn id_token(&self, issuer: &str, client: &str, nonce: &str, changes: &Value) -> String {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+        let mut claims = json!({
+            "iss": issuer, "sub": "ann", "aud": client, "iat": now, "exp": now + 3600, "nonce": nonce,
+            "groups": ["staff"],
+        });
+        for (name, value) in changes.as_object().expect("claims") {
+            claims[name] = value.clone();
+        }
+        let kind = claims["typ"].as_str().unwrap_or("JWT").to_owned();
+        self.sign(&claims, &kind)
+    }
+
+    fn sign(&self, claims: &Value, kind: &str) -> String {
         let key = self.0.lock().unwrap();
-        let header = json!({"alg": "ES256", "typ": "at+jwt", "kid": format!("key-{}", key.1)});
+        let header = json!({"alg": "ES256", "typ": kind, "kid": format!("key-{}", key.1)});
         let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
         let signed = format!("{}.{}", encode(&header), encode(claims));
         let signature = key.0.sign(&SystemRandom::new(), signed.as_bytes()).expect("a signature");
@@ -53,10 +67,13 @@ impl AuthorizationServer {
     /// A JWT for `subject` and `audience` that ends after so many seconds, by the key of now. Its claim `groups` has `of-SUBJECT`.
     pub fn jwt(&self, subject: &str, audience: &str, seconds: u64) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
-        self.shared.signing.sign(&json!({
-            "iss": self.issuer(), "sub": subject, "aud": audience, "iat": now, "exp": now + seconds,
-            "scope": "mcp:read", "client_id": "a-client", "groups": [format!("of-{subject}"), "all"],
-        }))
+        self.shared.signing.sign(
+            &json!({
+                "iss": self.issuer(), "sub": subject, "aud": audience, "iat": now, "exp": now + seconds,
+                "scope": "mcp:read", "client_id": "a-client", "groups": [format!("of-{subject}"), "all"],
+            }),
+            "at+jwt",
+        )
     }
 
     /// Replaces the key. The old one is published no more.

@@ -126,6 +126,8 @@ pub struct Script {
     pub write_needs: Vec<&'static str>,
     /// Secrets of clients that were registered beforehand, by id; without a secret they are public.
     pub clients: HashMap<String, Option<String>>,
+    /// Other claims of ID tokens, null for none of them; `typ` is that of the header.
+    pub id_token: Value,
     /// What redirect addresses begin with.
     pub redirects: &'static str,
     /// Whether a person who is shown the page says no.
@@ -170,6 +172,7 @@ impl Default for Script {
             challenges_with: None,
             write_needs: Vec::new(),
             clients: HashMap::new(),
+            id_token: Value::Object(Default::default()),
             redirects: "http://",
             denies: false,
             device_patience: 1,

@@ -189,6 +189,7 @@ impl Shared {
                 redirect_uri: redirect_uri.clone(),
                 challenge: hit.text("code_challenge"),
                 scope: hit.text("scope"),
+                nonce: hit.text("nonce"),
             };
             state.codes.insert(code, code_of);
         }

@@ -34,6 +34,7 @@ pub(super) struct Code {
     pub(super) redirect_uri: String,
     pub(super) challenge: String,
     pub(super) scope: String,
+    pub(super) nonce: String,
 }
 
 /// A client that was registered here.

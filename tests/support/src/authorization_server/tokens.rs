@@ -30,9 +30,13 @@ impl Shared {
             return refuse(hit, 400, code);
         }
         let grant = hit.get("grant_type").unwrap_or_default();
+        let mut nonce = String::new();
         let family = match grant {
             "authorization_code" => match redeemed(hit, &client, state) {
-                Some(scope) => begin(state, client, scope),
+                Some((scope, code_nonce)) => {
+                    nonce = code_nonce;
+                    begin(state, client.clone(), scope)
+                }
                 None => return refuse(hit, 400, "invalid_grant"),
             },
             "refresh_token" => match refreshed(hit, &client, script, state) {
@@ -73,6 +77,11 @@ impl Shared {
         if let Some(lifetime) = script.lifetime {
             answer["expires_in"] = json!(lifetime);
         }
+        if scope.split(' ').any(|scope| scope == "openid") && !script.id_token.is_null() {
+            let issuer = format!("{}{}", self.origin(), script.issuer_path);
+            answer["id_token"] =
+                json!(self.signing.id_token(&issuer, &hit.proof().id, &nonce, &script.id_token));
+        }
         if !scope.is_empty() {
             answer["scope"] = json!(scope);
         }
@@ -105,14 +114,14 @@ impl Shared {
     }
 }
 
-/// The scope of the code that a client brings back, if it is its own.
-fn redeemed(hit: &Hit, client: &str, state: &mut State) -> Option<String> {
+/// The scope and nonce of the code that a client brings back, if it is its own.
+fn redeemed(hit: &Hit, client: &str, state: &mut State) -> Option<(String, String)> {
     let code = state.codes.remove(hit.get("code")?)?;
     let hash = ring::digest::digest(&ring::digest::SHA256, hit.get("code_verifier")?.as_bytes());
     let is_right = code.client == client
         && Some(code.redirect_uri.as_str()) == hit.get("redirect_uri")
         && code.challenge == URL_SAFE_NO_PAD.encode(hash);
-    is_right.then_some(code.scope)
+    is_right.then_some((code.scope, code.nonce))
 }
 
 /// The family of a refresh token, if it is still good.

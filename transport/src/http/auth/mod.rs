@@ -47,6 +47,8 @@ struct AccessTokens {
     required_scopes: Vec<String>,
     policy: Option<Arc<CurrentPolicy>>,
     verdicts: Verdicts,
+    /// The people who signed in on a page, by the values of their cookies.
+    sessions: Verdicts,
     principals: Arc<Principals>,
 }
 
@@ -160,6 +162,7 @@ impl Authenticator {
                 required_scopes,
                 policy: policy.clone(),
                 verdicts: Verdicts::new(),
+                sessions: Verdicts::new(),
                 principals: principals.clone(),
             }),
             principals,
@@ -242,10 +245,35 @@ impl Authenticator {
         self.access_tokens.is_some() || self.tokens.is_shared()
     }
 
-    /// Forgets verdicts that have ended.
+    /// The person of a session, if it has not ended and the policy of its beginning holds.
+    pub(super) fn of_session(&self, value: &str) -> Option<KnownCaller<'_>> {
+        let access = self.access_tokens.as_ref()?;
+        let caller = access.sessions.find(value.as_bytes(), time::now())?;
+        access.is_current(&caller).then_some(KnownCaller::Bearer(caller))
+    }
+
+    /// Begins a session of a person who signed in; false if none can be kept.
+    pub(super) fn open_session(&self, value: &str, person: VerifiedToken, until: Instant) -> bool {
+        let Some(access) = self.access_tokens.as_ref().filter(|access| access.sessions.can_keep()) else {
+            return false;
+        };
+        let caller = Arc::new(access.caller_of(person));
+        access.sessions.insert(value.as_bytes(), caller, until);
+        true
+    }
+
+    /// Ends a session.
+    pub(super) fn close_session(&self, value: &str) {
+        if let Some(access) = &self.access_tokens {
+            access.sessions.remove(value.as_bytes());
+        }
+    }
+
+    /// Forgets verdicts and sessions that have ended.
     pub(super) fn sweep(&self, now: Instant) {
         if let Some(access) = &self.access_tokens {
             access.verdicts.sweep(now);
+            access.sessions.sweep(now);
         }
     }
 

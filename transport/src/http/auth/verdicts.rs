@@ -64,6 +64,17 @@ impl Verdicts {
         known.insert(hash, Verdict { caller, until });
     }
 
+    /// Forgets a verdict.
+    pub(super) fn remove(&self, token: &[u8]) {
+        let Some(hasher) = self.hasher else { return };
+        self.known.lock().remove(&hasher.hash(token).as_u128());
+    }
+
+    /// True if verdicts can be kept.
+    pub(super) fn can_keep(&self) -> bool {
+        self.hasher.is_some()
+    }
+
     /// Forgets the verdicts that have ended.
     pub(super) fn sweep(&self, now: Instant) {
         self.known.lock().retain(|_, verdict| now < verdict.until);

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue};
 use ptc_host::digest::{sha256_hex, short_hash};
 
 /// How long the browser keeps it, in seconds: as long as a sign-in may be pending.
-const LIFE: u32 = 600;
+const LIFE: u64 = 600;
 /// The prefix of names. Browsers accept such a cookie from this host alone, over TLS or from this machine.
 const PREFIX: &str = "__Host-ptc-";
 
@@ -37,29 +37,41 @@ impl BrowserKey {
     /// `Set-Cookie` for the sign-in of this `state`. Each sign-in has a cookie of its own, so that several can be
     /// pending.
     pub(super) fn set_cookie(&self, state: &str) -> Option<HeaderValue> {
-        let (name, value) = (name(state), &self.0);
-        let text = format!("{name}={value}; Max-Age={LIFE}; Path=/; Secure; HttpOnly; SameSite=Lax");
-        let mut header = HeaderValue::from_str(&text).ok()?;
-        header.set_sensitive(true);
-        Some(header)
+        set(&name(state), &self.0, LIFE)
     }
 }
 
 /// The digest of the browser's secret for the sign-in of this `state`, if there is exactly one.
 pub(super) fn presented(headers: &HeaderMap, state: &str) -> Option<String> {
-    let name = name(state);
-    let texts = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut values = pairs.filter(|(given, _)| *given == name).map(|(_, value)| value);
-    match (values.next(), values.next()) {
-        (Some(value), None) => Some(sha256_hex(value.as_bytes())),
-        _ => None,
-    }
+    value(headers, &name(state)).map(|value| sha256_hex(value.as_bytes()))
 }
 
 /// The header that removes the cookie of this `state`.
 pub(super) fn remove(state: &str) -> Option<HeaderValue> {
-    let name = name(state);
+    removal(&name(state))
+}
+
+/// `Set-Cookie` for a secret that the browser keeps for `life` seconds.
+pub(super) fn set(name: &str, value: &str, life: u64) -> Option<HeaderValue> {
+    let text = format!("{name}={value}; Max-Age={life}; Path=/; Secure; HttpOnly; SameSite=Lax");
+    let mut header = HeaderValue::from_str(&text).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+/// The value of this cookie, if there is exactly one.
+pub(super) fn value(headers: &HeaderMap, name: &str) -> Option<String> {
+    let texts = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs.filter(|(given, _)| *given == name).map(|(_, value)| value);
+    match (values.next(), values.next()) {
+        (Some(value), None) => Some(value.to_owned()),
+        _ => None,
+    }
+}
+
+/// The header that removes this cookie.
+pub(super) fn removal(name: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("{name}=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax")).ok()
 }
 

@@ -3,6 +3,7 @@
 //! a browser.
 
 mod cookie;
+mod login;
 mod page;
 mod sites;
 
@@ -16,12 +17,13 @@ use ptc_host::sign_in::redirect_address;
 use ptc_host::visible::visible_line;
 use tracing::warn;
 
-use super::admission::{Target, admit, check_source};
+use super::admission::{Target, check_source};
 use super::answer::{self, HttpResponse};
 use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
 use crate::closing_page::ClosingPage;
 use cookie::BrowserKey;
+pub(super) use login::{PageLogin, admit_person, offer};
 use ptc_host::digest::short_hash;
 use ptc_protocol::principal::Principal;
 pub(super) use sites::SignInPage;
@@ -35,7 +37,7 @@ const CLIENT: &str = "/oauth/client.json";
 
 /// True if the answer at `path` must not be stored by any cache.
 pub(super) fn holds_data(path: &str) -> bool {
-    matches!(path, START | CALLBACK)
+    matches!(path, START | CALLBACK | login::LOGIN | login::CALLBACK | login::LOGOUT)
 }
 
 /// Answers a request of the page; `None` for any other path.
@@ -49,9 +51,9 @@ pub(super) async fn answer(
 ) -> Option<HttpResponse> {
     let page = endpoint.sign_in.as_ref()?;
     let answer = match (uri.path(), method) {
-        (START, &Method::GET | &Method::HEAD) => answer::page(page::PAGE.page()),
+        (START, &Method::GET | &Method::HEAD) => login::offer(endpoint, answer::page(page::PAGE.page())),
         (START, &Method::POST) => {
-            let caller = match admit(endpoint, peer, Target::of(uri), headers).await {
+            let caller = match admit_person(endpoint, peer, Target::of(uri), method, headers).await {
                 Ok(caller) => caller,
                 Err(refusal) => return Some(*refusal),
             };
@@ -76,9 +78,35 @@ pub(super) async fn answer(
         (CALLBACK, _) => answer::method_not_allowed("GET"),
         (CLIENT, &Method::GET | &Method::HEAD) => answer::json(StatusCode::OK, page.client.clone()),
         (CLIENT, _) => answer::method_not_allowed("GET, HEAD"),
-        _ => return None,
+        (path, _) => match &page.login {
+            Some(login) => return log_in(endpoint, page, login, path, method, uri, headers).await,
+            None => return None,
+        },
     };
     Some(answer)
+}
+
+/// Answers a request of the sign-in at the issuer; `None` for any other path.
+async fn log_in(
+    endpoint: &Endpoint,
+    page: &SignInPage,
+    login: &PageLogin,
+    path: &str,
+    method: &Method,
+    uri: &Uri,
+    headers: &Headers<'_>,
+) -> Option<HttpResponse> {
+    let (target, query) = (Target::of(uri), uri.query().unwrap_or_default());
+    Some(match (path, method) {
+        (login::LOGIN, &Method::GET) => {
+            login::begin(endpoint, login, query, page.public.origin(), target, headers).await
+        }
+        (login::CALLBACK, &Method::GET) => login::finish(endpoint, login, query, target, headers).await,
+        (login::LOGIN | login::CALLBACK, _) => answer::method_not_allowed("GET"),
+        (login::LOGOUT, &Method::POST) => login::end(endpoint, target, headers),
+        (login::LOGOUT, _) => answer::method_not_allowed("POST"),
+        _ => return None,
+    })
 }
 
 /// Creates the pending sign-in of this principal, and returns the link to the upstream's sign-in.

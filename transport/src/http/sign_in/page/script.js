@@ -45,4 +45,14 @@
       byId("token").select();
     }
   });
+
+  const signedIn = new URLSearchParams(location.search).has("signed-in");
+  if (signedIn) say("You are signed in here. Go on without a token.");
+  fetch(location.pathname, { method: "HEAD", cache: "no-store", credentials: "omit" }).then((answer) => {
+    const issuer = answer.headers.get("ptc-login");
+    if (issuer === null || signedIn) return;
+    byId("issuer").textContent = `Sign in here with ${issuer}`;
+    byId("issuer").href = `/oauth/login?upstream=${encodeURIComponent(upstream)}`;
+    byId("issuer").hidden = false;
+  }).catch(() => null);
 })();

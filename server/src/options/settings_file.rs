@@ -1,7 +1,7 @@
 //! The settings file of a server: options by their names, in TOML.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -73,11 +73,6 @@ impl SettingsFile {
             settings.insert(flag.name, setting);
         }
         Ok(SettingsFile { path: path.to_owned(), settings })
-    }
-
-    /// The text of an option, if the file has it.
-    pub(super) fn text(&self, name: &str) -> Option<&OsStr> {
-        self.texts(name)?.first().map(OsString::as_os_str)
     }
 
     /// The texts of an option, if the file has it.
@@ -216,7 +211,7 @@ mod tests {
             http-allowed-origin = [\"https://a.example\", \"https://b.example\"]\nhttp-auth-token = { env = \"TOKEN\" }\n\
             state-dir = \"/var/lib/ptc\"\n";
         let file = parse(file).unwrap();
-        let text = |name: &str| file.text(name).map(|text| text.to_str().unwrap());
+        let text = |name: &str| file.texts(name).map(|texts| texts[0].to_str().unwrap());
         assert_eq!((text("http"), text("http-port")), (Some("true"), Some("8080")));
         assert_eq!(text("upstreams-config"), Some("/etc/ptc/upstreams.json"));
         assert_eq!(text("state-dir"), Some("/var/lib/ptc"));

@@ -13,6 +13,15 @@ use super::settings_file::SettingsFile;
 use ptc_protocol::settings::{BootError, BootWarning};
 use ptc_protocol::usage::share;
 
+/// Where an option is set.
+enum Source {
+    CommandLine,
+    /// In this variable.
+    Variable(String),
+    /// In the settings file.
+    File,
+}
+
 /// The options of one start, not yet interpreted. Collects warnings while they are read.
 pub struct Values<'a> {
     matches: &'a ArgMatches,
@@ -41,74 +50,67 @@ impl<'a> Values<'a> {
 
     /// The option's text; `None` if it is not given, or given as an empty variable.
     pub fn text(&self, name: &str) -> Option<String> {
-        let text = self.set(name)?.to_string_lossy();
+        let text = self.set_text(name)?.to_string_lossy();
         let trimmed = text.trim();
         (!trimmed.is_empty()).then(|| trimmed.to_owned())
     }
 
     /// The texts of an option, and where they are from; `None` if it is not set.
     pub(crate) fn origin(&self, name: &str) -> Option<(Vec<String>, String)> {
-        let whole =
-            |texts: &[OsString]| texts.iter().map(|text| text.to_string_lossy().into_owned()).collect();
-        if let Some(given) = self.matches.try_get_many::<OsString>(name).ok().flatten() {
-            return Some((
-                given.map(|text| text.to_string_lossy().into_owned()).collect(),
-                format!("--{name}"),
-            ));
-        }
-        if let Some((variable, text)) = find(name).in_environment(self.env) {
-            return Some((vec![text.to_string_lossy().into_owned()], variable));
-        }
-        let texts = self.file.texts(name)?;
-        Some((whole(texts), self.file.line(name)?))
+        let (texts, source) = self.set(name)?;
+        let place = match source {
+            Source::CommandLine => format!("--{name}"),
+            Source::Variable(variable) => variable,
+            Source::File => self.file.line(name)?,
+        };
+        Some((texts.iter().map(|text| text.to_string_lossy().into_owned()).collect(), place))
     }
 
-    /// The option where it is set first.
-    fn set(&self, name: &str) -> Option<&OsStr> {
-        let given = self.given(name).map(OsString::as_os_str);
-        let in_environment = || find(name).in_environment(self.env).map(|(_, text)| text);
-        given.or_else(in_environment).or_else(|| self.file.text(name))
+    /// The texts of the option where it is set first, one or those of a list; `None` also if the sub-command does not have it.
+    fn set(&self, name: &str) -> Option<(Vec<&OsStr>, Source)> {
+        if let Some(given) = self.matches.try_get_many::<OsString>(name).ok().flatten() {
+            return Some((given.map(OsString::as_os_str).collect(), Source::CommandLine));
+        }
+        if let Some((variable, text)) = find(name).in_environment(self.env) {
+            return Some((vec![text], Source::Variable(variable)));
+        }
+        let texts = self.file.texts(name)?;
+        Some((texts.iter().map(OsString::as_os_str).collect(), Source::File))
+    }
+
+    /// The text of the option where it is set first.
+    fn set_text(&self, name: &str) -> Option<&OsStr> {
+        self.set(name)?.0.first().copied()
     }
 
     /// The source of a given option.
     pub fn source(&self, name: &str) -> &'static str {
-        match (self.given(name), find(name).in_environment(self.env)) {
-            (Some(_), _) => "cli",
-            (None, None) if self.file.text(name).is_some() => "file",
-            (None, _) => "env",
+        match self.set(name) {
+            Some((_, Source::CommandLine)) => "cli",
+            Some((_, Source::File)) => "file",
+            Some((_, Source::Variable(_))) | None => "env",
         }
     }
 
     /// Whether the option's text, where it is set first, stands where secrets must not: on the command line, or in the settings
     /// file itself.
     pub(crate) fn is_exposed(&self, name: &str) -> bool {
-        match self.source(name) {
-            "cli" => true,
-            "file" => self.file.spells_out(name),
-            _ => false,
+        match self.set(name) {
+            Some((_, Source::CommandLine)) => true,
+            Some((_, Source::File)) => self.file.spells_out(name),
+            Some((_, Source::Variable(_))) | None => false,
         }
-    }
-
-    /// The option on the command line; `None` if the sub-command does not have it.
-    fn given(&self, name: &str) -> Option<&'a OsString> {
-        self.matches.try_get_one(name).ok().flatten()
     }
 
     /// The option and its variable, for messages: the former name of the variable if that is set. Or where the settings file
     /// has it, if that is what counts.
     pub(super) fn shown(&self, name: &str) -> String {
-        let flag = find(name);
-        let set = flag.in_environment(self.env).filter(|_| self.given(name).is_none());
-        if let (None, None, Some(place)) = (&set, self.given(name), self.file.place(name)) {
+        let source = self.set(name).map(|(_, source)| source);
+        if let (Some(Source::File), Some(place)) = (&source, self.file.place(name)) {
             return place;
         }
-        let variable = set.map_or_else(
-            || {
-                let [variable, _] = flag.variables();
-                variable
-            },
-            |(variable, _)| variable,
-        );
+        let [own, _] = find(name).variables();
+        let variable = if let Some(Source::Variable(set)) = source { set } else { own };
         format!("--{name} / {variable}")
     }
 
@@ -161,22 +163,14 @@ impl<'a> Values<'a> {
 
     /// The option as a path, byte for byte.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
-        let path = PathBuf::from(self.set(name)?);
+        let path = PathBuf::from(self.set_text(name)?);
         (!path.as_os_str().is_empty()).then_some(path)
     }
 
     /// All entries of a list, trimmed and without empty ones. A list on the command line replaces the variable.
     pub fn list(&self, name: &str) -> Vec<String> {
-        let given = self.matches.try_get_many::<OsString>(name).ok().flatten();
-        let texts: Vec<String> = match given {
-            Some(given) => given.map(|text| text.to_string_lossy().into_owned()).collect(),
-            None => match (find(name).in_environment(self.env), self.file.texts(name)) {
-                (Some((_, text)), _) => vec![text.to_string_lossy().into_owned()],
-                (None, texts) => {
-                    texts.into_iter().flatten().map(|text| text.to_string_lossy().into_owned()).collect()
-                }
-            },
-        };
+        let texts = self.set(name).map(|(texts, _)| texts).unwrap_or_default();
+        let texts: Vec<_> = texts.into_iter().map(OsStr::to_string_lossy).collect();
         let entries = texts.iter().flat_map(|text| text.split(',')).map(str::trim);
         entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
     }

@@ -61,37 +61,31 @@ impl Grant {
 
     /// Whether the caller sees the upstream at all: a rule that matches it is about it and grants something.
     pub fn upstream(&self, upstream: &str) -> bool {
-        let shows = |rule: &UpstreamRule| {
+        self.everywhere(upstream, |rule| {
             [&rule.allow, &rule.list, &rule.resources, &rule.prompts]
                 .iter()
                 .any(|patterns| !patterns.is_empty())
-        };
-        self.about(upstream).any(shows)
-            && self.within.as_ref().is_none_or(|profile| profile.upstream(upstream))
+        })
     }
 
     /// Whether the caller may read a resource, by its URI or the text of its template.
     pub fn resource(&self, upstream: &str, uri: &str) -> bool {
-        self.about(upstream).any(|rule| fits(&rule.resources, uri))
-            && self.within.as_ref().is_none_or(|profile| profile.resource(upstream, uri))
+        self.everywhere(upstream, |rule| fits(&rule.resources, uri))
     }
 
     /// Whether there is any resource of the upstream that the caller may read.
     pub fn any_resource(&self, upstream: &str) -> bool {
-        self.about(upstream).any(|rule| !rule.resources.is_empty())
-            && self.within.as_ref().is_none_or(|profile| profile.any_resource(upstream))
+        self.everywhere(upstream, |rule| !rule.resources.is_empty())
     }
 
     /// Whether there is any prompt of the upstream that the caller may use.
     pub fn any_prompt(&self, upstream: &str) -> bool {
-        self.about(upstream).any(|rule| !rule.prompts.is_empty())
-            && self.within.as_ref().is_none_or(|profile| profile.any_prompt(upstream))
+        self.everywhere(upstream, |rule| !rule.prompts.is_empty())
     }
 
     /// Whether the caller may use a prompt.
     pub fn prompt(&self, upstream: &str, name: &str) -> bool {
-        self.about(upstream).any(|rule| fits(&rule.prompts, name))
-            && self.within.as_ref().is_none_or(|profile| profile.prompt(upstream, name))
+        self.everywhere(upstream, |rule| fits(&rule.prompts, name))
     }
 
     /// Judges the arguments of a call of a tool that is allowed: one of the rules that allow it must permit them all.
@@ -147,6 +141,12 @@ impl Grant {
     /// How logs and traces call the caller, if a rule has a name.
     pub fn name(&self) -> Option<&str> {
         self.rules.iter().find_map(|rule| rule.name.as_deref())
+    }
+
+    /// Whether something holds of one of the rules about an upstream, and of one of the profile's.
+    fn everywhere(&self, upstream: &str, holds: impl Fn(&UpstreamRule) -> bool) -> bool {
+        let mut grants = std::iter::once(self).chain(self.within.as_deref());
+        grants.all(|grant| grant.about(upstream).any(&holds))
     }
 
     fn about<'g>(&'g self, upstream: &'g str) -> impl Iterator<Item = &'g UpstreamRule> {

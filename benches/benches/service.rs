@@ -117,7 +117,6 @@ async fn ptc() -> SocketAddr {
         sites: Vec::new(),
         verifier: None,
         login: None,
-        policy: None,
     };
     let server = HttpServer::new(
         &settings,

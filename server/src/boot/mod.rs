@@ -238,7 +238,6 @@ async fn serve_http(
         sites,
         login: issuers.as_ref().and_then(|issuers| issuers.login()),
         verifier: issuers.map(|issuers| issuers as Arc<dyn TokenVerifier>),
-        policy: service.policy.clone(),
     };
     descriptors::make_room_for(http.max_connections);
     let on_reload = service.clone();

@@ -165,7 +165,6 @@ impl Listener {
             sites: Vec::new(),
             verifier: None,
             login: None,
-            policy: None,
         };
         let server = HttpServer::new(
             &http,

@@ -8,7 +8,6 @@ use std::time::Duration;
 use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
 use ptc_host::issuers::{Login, TokenVerifier};
-use ptc_host::policy::CurrentPolicy;
 use ptc_host::sign_in::Site;
 use ptc_host::time::{self, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -77,8 +76,6 @@ pub struct Listening {
     pub verifier: Option<Arc<dyn TokenVerifier>>,
     /// Signs people in for the console and the sign-in page.
     pub login: Option<Arc<Login>>,
-    /// What callers may do; everything, without one.
-    pub policy: Option<Arc<CurrentPolicy>>,
 }
 
 /// A bound address. Connections to it wait until a server takes it.
@@ -137,7 +134,7 @@ impl HttpServer {
             Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner))
                 .sharing(listening.telemetry.sources.state.as_ref());
         let sessions = Arc::new(sessions);
-        let policy = listening.policy.as_ref().map(|policy| policy.policy());
+        let policy = service.policy.as_ref().map(|policy| policy.policy());
         let profiles: Vec<Arc<str>> =
             policy.iter().flat_map(|policy| policy.profiles().names()).map(Arc::from).collect();
         let protected_resource = (settings.public_url.as_ref())
@@ -156,7 +153,7 @@ impl HttpServer {
                 required_scopes: (settings.oauth.iter())
                     .flat_map(|oauth| oauth.required_scopes.clone())
                     .collect(),
-                policy: listening.policy,
+                policy: service.policy.clone(),
             }),
             challenges: match (&protected_resource, &settings.oauth) {
                 (Some(resource), Some(oauth)) => Challenges::new(resource.url(), &oauth.required_scopes),

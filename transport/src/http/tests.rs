@@ -94,7 +94,6 @@ impl Server {
             sites: Vec::new(),
             verifier,
             login: None,
-            policy: None,
         };
         let server = HttpServer::new(
             settings,
@@ -1290,7 +1289,6 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
         sites: Vec::new(),
         verifier: None,
         login: None,
-        policy: None,
     };
     let server = HttpServer::new(
         &settings(),

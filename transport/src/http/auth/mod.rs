@@ -88,9 +88,9 @@ impl HttpCaller {
         HttpCaller::new(principals.named(name).with_authority(authority), is_marked)
     }
 
-    /// The same caller at the address of a profile.
+    /// The same caller at the address of a profile. Each message brings its caller, so the conversation is the same.
     pub(super) fn at(&self, profile: &Arc<str>, service: &Service) -> Self {
-        Self::new(service.present_at(&self.principal, profile), self.is_marked)
+        HttpCaller { principal: service.present_at(&self.principal, profile), ..self.clone() }
     }
 
     /// True if it sees the runs of all callers and may answer for them, by its token or by the policy that holds now.

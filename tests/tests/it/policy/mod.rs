@@ -14,6 +14,8 @@ mod start;
 mod wire;
 
 use ptc_mcp::json::{Value, json};
+use std::fs;
+use tempfile::TempDir;
 
 /// The rules. What begins with `zq7visible` is allowed.
 fn rules(principal: &str) -> Value {
@@ -52,4 +54,11 @@ fn same_as_absent(about: &str, hidden: &str, of_absent: &str, own: &[&str]) {
 /// No byte tells of what is hidden.
 fn tells_nothing(about: &str, answer: &str) {
     assert!(!answer.contains("zq7hidden"), "{about}: {answer}");
+}
+
+/// Writes a file of this folder, and gives its path for a flag.
+fn write(folder: &TempDir, name: &str, content: &str) -> String {
+    let path = folder.path().join(name);
+    fs::write(&path, content).expect("written");
+    path.to_str().expect("UTF-8").to_owned()
 }

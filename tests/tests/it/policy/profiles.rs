@@ -1,20 +1,18 @@
 //! Profiles (auth.md 14.5): a part of the upstreams for the client of a pipe, or at an address of its own.
 
-use super::{tells_nothing, upstreams};
+use super::{tells_nothing, upstreams, write};
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::process::{Http, Launch, call, post};
-use std::fs;
 use tempfile::TempDir;
 
 /// A server whose profile `part` shows `zq7visible` of `zq7seen` and nothing else.
 fn launch(start: fn(&[&str]) -> Launch, flags: &[&str]) -> (Launch, TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
-    let config = folder.path().join("upstreams.json");
     let seen = json!({"zq7seen": {"allow": ["zq7visible"], "resources": ["zq7:zq7visible*"], "prompts": ["zq7visible"]}});
     let entries = upstreams(env!("CARGO_BIN_EXE_fake-upstream"));
     let file = json!({"upstreams": entries, "profiles": {"part": {"upstreams": seen}, "all": {"upstreams": {"*": {}}}}});
-    fs::write(&config, file.to_string()).expect("written");
-    let flags = [&["--upstreams-config", config.to_str().expect("UTF-8")], flags].concat();
+    let config = write(&folder, "upstreams.json", &file.to_string());
+    let flags = [&["--upstreams-config", &*config], flags].concat();
     (start(&flags), folder)
 }
 

@@ -1,6 +1,6 @@
 //! What clients and people see: each method in both eras, each tool, each route.
 
-use super::{absent, rules, same_as_absent, tells_nothing, upstreams};
+use super::{absent, rules, same_as_absent, tells_nothing, upstreams, write};
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::process::{Http, Launch, Pipes};
 use ptc_tests::product::root;
@@ -29,11 +29,7 @@ const FLAGS: [&str; 13] = [
 /// A server whose callers of that name are under the rules.
 fn launch(principal: &str, further: &[&str]) -> (Launch, TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, content: &Value| {
-        let path = folder.path().join(name);
-        fs::write(&path, content.to_string()).expect("written");
-        path.to_str().expect("UTF-8").to_owned()
-    };
+    let write = |name: &str, content: &Value| write(&folder, name, &content.to_string());
     let entries = upstreams(env!("CARGO_BIN_EXE_fake-upstream"));
     let (config, policy) =
         (write("upstreams.json", &json!({"upstreams": entries})), write("policy.json", &rules(principal)));
@@ -315,11 +311,7 @@ fn no_route_tells_of_what_is_hidden() {
 #[test]
 fn two_callers_of_one_server_see_their_own_tools() {
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, content: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, content).expect("written");
-        path.to_str().expect("UTF-8").to_owned()
-    };
+    let write = |name: &str, content: &str| write(&folder, name, content);
     let rule = |name: &str, tool: &str| json!({"match": {"principal": name}, "upstreams": {"zq7seen": {"allow": [tool]}}});
     let rules = json!({"rules": [rule("ann", "zq7visible"), rule("ben", "zq7listed")]});
     let entries = json!({"upstreams": upstreams(env!("CARGO_BIN_EXE_fake-upstream"))});
@@ -377,11 +369,7 @@ fn two_callers_of_one_server_see_their_own_tools() {
 #[test]
 fn metrics_name_all_upstreams_and_are_for_operators() {
     let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, content: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, content).expect("written");
-        path.to_str().expect("UTF-8").to_owned()
-    };
+    let write = |name: &str, content: &str| write(&folder, name, content);
     let [ann, olga] = ["ann", "olga"].map(|name| format!("{name}-0123456789abcdef0123456789abcdef"));
     let entries = json!({"upstreams": upstreams(env!("CARGO_BIN_EXE_fake-upstream"))});
     let files = [

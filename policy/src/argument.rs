@@ -21,6 +21,8 @@ pub struct ArgumentRule {
     pub prefix: Option<Box<str>>,
     /// A path in this folder.
     pub under: Option<Folder>,
+    /// A number that is not less.
+    pub min: Option<Box<str>>,
     /// A number that is not greater.
     pub max: Option<Box<str>>,
 }
@@ -111,13 +113,19 @@ impl ArgumentRule {
                 ));
             }
         }
-        if let Some(max) = &self.max {
-            if !matches!(kind, Kind::Integer | Kind::Number) {
-                return Err(format!("it is {}, and must be a number", with_article(kind)));
-            }
-            if !is_at_most(value.text(), max) {
-                return Err(format!("{} is more than {max}", shown(value.text())));
-            }
+        let has_bounds = self.min.is_some() || self.max.is_some();
+        if has_bounds && !matches!(kind, Kind::Integer | Kind::Number) {
+            return Err(format!("it is {}, and must be a number", with_article(kind)));
+        }
+        if let Some(min) = &self.min
+            && !is_at_most(min, value.text())
+        {
+            return Err(format!("{} is less than {min}", shown(value.text())));
+        }
+        if let Some(max) = &self.max
+            && !is_at_most(value.text(), max)
+        {
+            return Err(format!("{} is more than {max}", shown(value.text())));
         }
         Ok(())
     }
@@ -149,14 +157,14 @@ fn is_same_number(value: Raw<'_>, wanted: &str) -> bool {
 }
 
 /// Whether one number, as it is written, is at most another. Integers are compared exactly; others as the nearest doubles,
-/// which tell them apart up to 2⁵³: beyond that, none passes.
-fn is_at_most(number: &str, max: &str) -> bool {
+/// which tell them apart up to 2⁵³: if both are beyond that, none passes.
+fn is_at_most(one: &str, other: &str) -> bool {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    if let (Ok(number), Ok(max)) = (number.parse::<i128>(), max.parse::<i128>()) {
-        return number <= max;
+    if let (Ok(one), Ok(other)) = (one.parse::<i128>(), other.parse::<i128>()) {
+        return one <= other;
     }
-    let (Ok(number), Ok(max)) = (number.parse::<f64>(), max.parse::<f64>()) else { return false };
-    number.abs() < EXACT && number <= max
+    let (Ok(one), Ok(other)) = (one.parse::<f64>(), other.parse::<f64>()) else { return false };
+    one.abs().min(other.abs()) < EXACT && one <= other
 }
 
 fn with_article(kind: Kind) -> String {
@@ -242,6 +250,19 @@ mod tests {
             ("1e300", r#"{"a": 1e200}"#),
         ] {
             check(rule(max), arguments).expect_err(arguments);
+        }
+        let from_to =
+            || ArgumentRule { min: Some("0".into()), max: Some("10".into()), ..ArgumentRule::default() };
+        for number in ["0", "10", "0.0", "1e1"] {
+            assert_eq!(check(from_to(), &format!(r#"{{"a": {number}}}"#)), Ok(()), "{number}");
+        }
+        for (number, reason) in [
+            ("-1", "a: -1 is less than 0"),
+            ("-1e300", "a: -1e300 is less than 0"),
+            ("11", "a: 11 is more than 10"),
+            ("true", "a: it is a boolean, and must be a number"),
+        ] {
+            assert_eq!(check(from_to(), &format!(r#"{{"a": {number}}}"#)), Err(reason.to_owned()));
         }
     }
 

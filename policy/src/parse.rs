@@ -394,8 +394,8 @@ fn tool_arguments(tool: &str, section: &Section<'_>, allow: &[NamePattern]) -> P
 }
 
 fn argument(section: &Section<'_>) -> Parsed<ArgumentRule> {
-    const RULES: [&str; 5] = ["in", "equals", "prefix", "under", "max"];
-    section.knows(&["in", "equals", "prefix", "under", "max", "ignore_case", "percent"])?;
+    const RULES: [&str; 6] = ["in", "equals", "prefix", "under", "min", "max"];
+    section.knows(&["in", "equals", "prefix", "under", "min", "max", "ignore_case", "percent"])?;
     if !RULES.iter().any(|key| section.map.contains_key(key)) {
         return Err(PolicyError::new(format_args!(
             "{} must have one of {}",
@@ -436,10 +436,11 @@ fn argument(section: &Section<'_>) -> Parsed<ArgumentRule> {
             }
         },
     };
-    let max = match section.map.get("max") {
-        None => None,
-        Some(Value::Number(number)) => Some(number.as_str().into()),
-        Some(_) => return section.error("max", "a number"),
+    let number = |key| match section.map.get(key) {
+        None => Ok(None),
+        Some(Value::Number(number)) => Ok(Some(number.as_str().into())),
+        Some(_) => section.error(key, "a number"),
     };
-    Ok(ArgumentRule { one_of, prefix: section.text("prefix")?.map(Into::into), under, max })
+    let (min, max) = (number("min")?, number("max")?);
+    Ok(ArgumentRule { one_of, prefix: section.text("prefix")?.map(Into::into), under, min, max })
 }

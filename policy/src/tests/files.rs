@@ -167,6 +167,7 @@ fn rules_on_arguments_are_read_strictly() {
         (r#""max": 1, "ignore_case": true"#, ".a has ignore_case or percent without under".to_owned()),
         (r#""prefix": "a", "percent": "literal""#, ".a has ignore_case or percent without under".to_owned()),
         (r#""max": "10""#, ".a.max must be a number".to_owned()),
+        (r#""max": 10, "min": null"#, ".a.min must be a number".to_owned()),
     ] {
         let sentence = format!("policy: rules[0].upstreams.s.args.t{sentence}");
         assert_eq!(error(&argument(members)), sentence, "{members}");

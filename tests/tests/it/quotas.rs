@@ -136,6 +136,8 @@ fn sessions_and_their_memory_have_the_limits_of_the_policy() {
         session["structuredContent"]["session_id"].as_str().unwrap_or_else(|| panic!("{session}")).to_owned();
     let refused = tool(&mut server, "lisp_session_start", &json!({}));
     assert_eq!(refused["structuredContent"]["reason"], "session_limit_exceeded", "{refused}");
+    let message = "the policy of this server permits no more sessions for this owner";
+    assert_eq!(refused["structuredContent"]["message"], message);
     let mut eval = |program: &str| {
         tool(&mut server, "lisp_session_eval", &json!({"session_id": id, "program": program}))
     };

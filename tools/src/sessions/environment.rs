@@ -14,6 +14,8 @@ use ptc_protocol::principal::Owner;
 use ptc_protocol::settings::Sessions;
 use ptc_protocol::timestamp;
 
+use super::refusal::Refusal;
+
 /// Why sessions end: `lisp_session_close`, the end of their owner, expiry, idleness, and eviction.
 const ENDS: [&str; 5] = ["closed", "owner_gone", "ttl_expired", "idle_expired", "evicted"];
 /// How telemetry describes the access of sessions to the server.
@@ -57,11 +59,13 @@ impl Environment {
         (self.clock)()
     }
 
-    /// How many sessions an owner may have: by the settings, or by the policy if that gives it fewer.
-    pub(super) fn most_sessions(&self, owner: &Owner) -> usize {
+    /// How many sessions an owner may have, by the settings or by the policy if that gives it fewer, and what one more is told.
+    pub(super) fn most_sessions(&self, owner: &Owner) -> (usize, Refusal) {
         let quota = owner.principal.authority().and_then(|authority| authority.grant.limits().sessions);
-        let quota = quota.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
-        quota.min(self.settings.max_per_owner)
+        match quota.and_then(|most| usize::try_from(most).ok()) {
+            Some(most) if most < self.settings.max_per_owner => (most, Refusal::PolicyLimit),
+            _ => (self.settings.max_per_owner, Refusal::OwnerLimit),
+        }
     }
 
     /// Limits of one session, to which the policy may give less memory than the settings do.

@@ -16,6 +16,8 @@ pub(super) enum Refusal {
     Limit,
     /// The owner has its maximum of sessions.
     OwnerLimit,
+    /// The owner has as many sessions as the policy permits.
+    PolicyLimit,
     /// Another build has written it.
     OtherBuild,
     /// Another run has changed it in the meantime.
@@ -47,6 +49,10 @@ impl Refusal {
             Refusal::OwnerLimit => {
                 ("session_limit_exceeded", "maximum number of sessions for this owner reached")
             }
+            Refusal::PolicyLimit => (
+                "session_limit_exceeded",
+                "the policy of this server permits no more sessions for this owner",
+            ),
             Refusal::OtherBuild => {
                 ("session_other_build", "this session was saved by another build of ptc; start a new one")
             }

@@ -142,7 +142,7 @@ impl Resident {
     /// Adds a session, within the limits.
     pub(super) fn add(&self, id: &Arc<str>, record: Record) -> Result<(), Refusal> {
         let (settings, owner) = (&self.env.settings, record.owner.clone());
-        let most = self.env.most_sessions(&owner);
+        let (most, over) = self.env.most_sessions(&owner);
         let full = |inner: &Inner| {
             if inner.open.len() >= settings.max {
                 return Some(Refusal::Limit);
@@ -152,7 +152,7 @@ impl Resident {
                 if other.principal == owner.principal { ids.len() } else { 0 }
             };
             let own: usize = inner.by_owner.iter().map(of_principal).sum();
-            (own >= most).then_some(Refusal::OwnerLimit)
+            (own >= most).then_some(over)
         };
         if full(&self.lock()).is_some() {
             self.sweep();

@@ -34,10 +34,10 @@ impl Stored {
         ttl: Duration,
     ) -> Result<(), Refusal> {
         let (owner, settings) = (&record.owner, &self.env.settings);
-        let most = self.env.most_sessions(owner);
+        let (most, over) = self.env.most_sessions(owner);
         let has_room = self.store().has_fewer(&owner_in_store(owner), Kind::Session, most).await;
         if !has_room.map_err(|error| self.refused(error, "", owner))? {
-            return Err(Refusal::OwnerLimit);
+            return Err(over);
         }
         let nothing = saved::write_session(&Namespace::new(library()), [&Value::Nil; 3], &bytes_of(record));
         let write = Write::put(Stored::key_of(id, owner)?, 0, nothing.map_err(|_| Refusal::NoMemory)?)

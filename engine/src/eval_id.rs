@@ -5,19 +5,17 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of an eval, unique in the process: joins log, trace, metrics and debug record.
-///
-/// Its order is that of the evals. What is printed is another number, by a permutation of this process: callers see ids, and shall
-/// not count the evals of others by them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Number of an eval, unique in the process: joins log, trace, metrics and debug record. Callers see it, and shall not count the
+/// evals of others by it: numbers come in no order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EvalId(u64);
 
 impl EvalId {
-    /// The next number.
+    /// Another number.
     #[expect(clippy::new_without_default, reason = "each call gives another id, which no default should")]
     pub fn new() -> EvalId {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        EvalId(NEXT.fetch_add(1, Ordering::Relaxed))
+        EvalId(permuted(NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// The bare number, for places that have room for nothing else.
@@ -27,22 +25,9 @@ impl EvalId {
 
     /// Appends its printed form.
     pub fn write(self, out: &mut Vec<u8>) {
-        let printed = self.printed();
-        let digits = (16 - printed.leading_zeros() as usize / 4).max(8);
+        let digits = (16 - self.0.leading_zeros() as usize / 4).max(8);
         out.extend_from_slice(b"ev_");
-        out.extend((0..digits).rev().map(|at| b"0123456789abcdef"[(printed >> (4 * at)) as usize & 15]));
-    }
-
-    /// The number that is printed: the lower 32 bits go through three rounds of a Feistel network whose function is keyed by this
-    /// process, which no number of ids tells from a random permutation (Luby and Rackoff 1988).
-    pub fn printed(self) -> u64 {
-        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-        let (mut left, mut right) = ((self.0 >> 16) & 0xffff, self.0 & 0xffff);
-        for round in 0..3_u64 {
-            let mixed = left ^ (KEY.hash_one(round << 16 | right) & 0xffff);
-            (left, right) = (right, mixed);
-        }
-        self.0 >> 32 << 32 | left << 16 | right
+        out.extend((0..digits).rev().map(|at| b"0123456789abcdef"[(self.0 >> (4 * at)) as usize & 15]));
     }
 
     /// The eval of that number.
@@ -51,9 +36,21 @@ impl EvalId {
     }
 }
 
+/// A permutation of the lower 32 bits that this process alone knows: three rounds of a Feistel network with a keyed hash, which nobody
+/// who sees few of its values tells from a random one (Luby and Rackoff 1988).
+fn permuted(number: u64) -> u64 {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let (mut left, mut right) = ((number >> 16) & 0xffff, number & 0xffff);
+    for round in 0..3_u64 {
+        let mixed = left ^ (KEY.hash_one(round << 16 | right) & 0xffff);
+        (left, right) = (right, mixed);
+    }
+    number >> 32 << 32 | left << 16 | right
+}
+
 impl fmt::Display for EvalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ev_{:08x}", self.printed())
+        write!(f, "ev_{:08x}", self.0)
     }
 }
 
@@ -72,15 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn printed_ids_are_each_there_once_and_do_not_count() {
-        let printed: Vec<u64> = (0..10_000).map(|number| EvalId::from_number(number).printed()).collect();
-        let distinct: std::collections::HashSet<_> = printed.iter().collect();
-        assert_eq!(distinct.len(), printed.len());
-        assert!(printed.iter().all(|id| u32::try_from(*id).is_ok()));
+    fn numbers_are_each_there_once_and_do_not_count() {
+        let numbers: Vec<u64> = (0..10_000).map(permuted).collect();
+        let distinct: std::collections::HashSet<_> = numbers.iter().collect();
+        assert_eq!(distinct.len(), numbers.len());
+        assert!(numbers.iter().all(|number| u32::try_from(*number).is_ok()));
         // By chance, one pair in two millions is as near as this.
-        let near = printed.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 1_000).count();
-        assert!(near < 10, "{near} of {} neighbours", printed.len());
-        let late = EvalId::from_number(7 << 32 | 5).printed();
-        assert_eq!(late >> 32, 7);
+        let near = numbers.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 1_000).count();
+        assert!(near < 10, "{near} of {} neighbours", numbers.len());
+        assert_eq!(permuted(7 << 32 | 5) >> 32, 7);
     }
 }

@@ -100,15 +100,14 @@ fn who_approved_what_is_a_line_without_the_arguments() {
         assert!(members.shift_remove("at").unwrap().as_str().unwrap().ends_with('Z'));
     }
     let digest = format!("v2:{}", sha256_hex(arguments));
-    let run = EvalId::from_number(1).to_string();
-    let question = json!({"kind": "question", "principal": "alice", "run": run, "run_id": "run_a", "question": "q1", "question_kind": "approval",
+    let question = json!({"kind": "question", "principal": "alice", "run": "ev_00000001", "run_id": "run_a", "question": "q1", "question_kind": "approval",
         "level": "out_of_band", "upstream": "fs", "tool": "delete", "arguments_digests": [digest]});
     let mut answer = question.clone();
     answer["kind"] = json!("answer");
     answer["action"] = json!("accept");
     answer["decision"] = json!("allow");
     answer["by"] = json!({"channel": "console", "name": "bob"});
-    let failed = json!({"kind": "upstream_call", "principal": "alice", "run": run, "run_id": "run_a", "upstream": "fs", "tool": "delete",
+    let failed = json!({"kind": "upstream_call", "principal": "alice", "run": "ev_00000001", "run_id": "run_a", "upstream": "fs", "tool": "delete",
         "arguments_digest": digest, "outcome": "timeout", "duration_ms": 7, "by": {"channel": "console", "name": "bob"}});
     let mut made = failed.clone();
     made["principal"] = json!("process");
@@ -116,7 +115,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     let Value::Object(members) = &mut made else { unreachable!() };
     members.shift_remove("by");
     members.shift_remove("run_id");
-    let sampled = json!({"kind": "sampling", "principal": "alice", "run": run, "run_id": "run_1", "upstream": "fs", "tool": "sum_up",
+    let sampled = json!({"kind": "sampling", "principal": "alice", "run": "ev_00000001", "run_id": "run_1", "upstream": "fs", "tool": "sum_up",
         "request_digest": format!("v2:{}", sha256_hex(request)), "model": "m-1", "input_tokens": 10, "output_tokens": 2, "outcome": "ok", "duration_ms": 7});
     let mut given_up = sampled.clone();
     given_up["outcome"] = json!("cancelled");

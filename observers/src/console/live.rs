@@ -1,7 +1,7 @@
 //! The running calls.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use ptc_host::engine::EvalId;
 use ptc_host::time::{self, Instant};
@@ -27,9 +27,9 @@ pub(super) struct LiveCall {
     pub(super) started: Instant,
 }
 
-/// All of them, the oldest first.
+/// All of them.
 #[derive(Default)]
-pub(super) struct LiveCalls(BTreeMap<EvalId, LiveCall>);
+pub(super) struct LiveCalls(HashMap<EvalId, LiveCall>);
 
 impl LiveCalls {
     pub(super) fn insert(&mut self, eval_id: EvalId, call: LiveCall) {
@@ -42,7 +42,8 @@ impl LiveCalls {
 
     /// Writes the number of running calls of `principal`, and the oldest of them.
     pub(super) fn write(&self, object: &mut Object<'_>, principal: &Principal) {
-        let own: Vec<_> = self.0.iter().filter(|(_, call)| call.principal == *principal).collect();
+        let mut own: Vec<_> = self.0.iter().filter(|(_, call)| call.principal == *principal).collect();
+        own.sort_by_key(|(_, call)| call.started);
         object.integer("live_count", own.len() as u64);
         write_array(object.key("live"), own.into_iter().take(MAX_LISTED), |out, (eval_id, call)| {
             let json = object_text(|object| {

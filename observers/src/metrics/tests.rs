@@ -50,8 +50,7 @@ fn both_formats_are_written_as_their_readers_expect() {
     assert!(text.ends_with("b_seconds_sum{s=\"t\"} 0.00025\nb_seconds_count{s=\"t\"} 1\n"));
     let open = write(Format::OpenMetrics);
     assert!(open.starts_with("# HELP a Help.\n# TYPE a counter\na_total{"));
-    let example = EvalId::from_number(7);
-    assert!(open.contains(&format!("le=\"0.00025\"}} 1 # {{eval_id=\"{example}\"}} 0.00025\n")));
+    assert!(open.contains("le=\"0.00025\"} 1 # {eval_id=\"ev_00000007\"} 0.00025\n"));
     assert!(open.contains("le=\"+Inf\"} 1\n") && open.ends_with("# EOF\n"));
 }
 

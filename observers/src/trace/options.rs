@@ -33,5 +33,5 @@ pub fn trace_id(eval_id: EvalId) -> String {
         let _ = getrandom::fill(&mut bytes);
         u64::from_le_bytes(bytes)
     });
-    format!("{process:016x}{:016x}", eval_id.printed())
+    format!("{process:016x}{:016x}", eval_id.number())
 }

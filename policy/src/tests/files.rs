@@ -144,11 +144,12 @@ fn rules_on_arguments_are_read_strictly() {
     let path = "a path that can be read in one way only, such as \"/reports\"";
     let flat = "a list of strings, numbers and booleans, with at least one";
     for (members, sentence) in [
-        ("", ".a must have one of in, equals, prefix, under, max".to_owned()),
-        (r#""$comment": "x""#, ".a must have one of in, equals, prefix, under, max".to_owned()),
+        ("", ".a must have one of in, equals, prefix, under, min, max".to_owned()),
+        (r#""$comment": "x""#, ".a must have one of in, equals, prefix, under, min, max".to_owned()),
         (
-            r#""min": 1"#,
-            ".a.min is no known key; it has in, equals, prefix, under, max, ignore_case, percent".to_owned(),
+            r#""least": 1"#,
+            ".a.least is no known key; it has in, equals, prefix, under, min, max, ignore_case, percent"
+                .to_owned(),
         ),
         (r#""in": []"#, format!(".a.in must be {flat}")),
         (r#""in": "x""#, ".a.in must be a list".to_owned()),

@@ -149,7 +149,6 @@ mod tests {
     use ptc_mcp::message::strict::{Incoming, read};
 
     use super::*;
-    use crate::principal::{Owner, Principal};
 
     fn take(connection: &Arc<Connection>, message: Value) -> bool {
         let text = message.to_string();
@@ -161,8 +160,8 @@ mod tests {
 
     #[test]
     fn a_reply_is_taken_once_and_by_nobody_else() {
-        let connection = Connection::new(Owner::of(Principal::process()), 4);
-        let other = Connection::new(Owner::of(Principal::process()), 4);
+        let connection = Connection::over_pipe(4);
+        let other = Connection::over_pipe(4);
         let (line, mut outgoing) = ClientLine::open(&connection);
         let mut asked = line.request("elicitation/create", r#"{"message":"?"}"#).unwrap();
         let sent: Value = serde_json::from_slice(&outgoing.try_recv().unwrap()).unwrap();
@@ -182,7 +181,7 @@ mod tests {
 
     #[test]
     fn errors_and_ends_are_no_results() {
-        let connection = Connection::new(Owner::of(Principal::process()), 4);
+        let connection = Connection::over_pipe(4);
         let (line, mut outgoing) = ClientLine::open(&connection);
         let mut asked = line.request("elicitation/create", "{}").unwrap();
         let error = json!({"code":-1,"message":"the user is away"});

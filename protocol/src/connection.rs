@@ -21,12 +21,12 @@ use super::drain::Drain;
 use super::elicitation::Elicitation;
 use super::open_requests::ClientRequests;
 use super::replica_port::Elsewhere;
-use crate::principal::Owner;
 
 /// A conversation with one client.
 #[derive(Debug)]
 pub struct Connection {
-    owner: Owner,
+    /// The HTTP session that it is.
+    http_session: Option<Arc<str>>,
     /// `None` if calls are not registered: ids of different requests may then be equal, and no message cancels one.
     max_in_flight: Option<usize>,
     /// True if it carries notifications outside any request.
@@ -74,24 +74,24 @@ pub enum AdmissionError {
 }
 
 impl Connection {
-    /// A conversation in which at most `max_in_flight` calls run at a time.
-    pub fn new(owner: Owner, max_in_flight: usize) -> Arc<Self> {
-        Self::of(owner, Some(max_in_flight), false)
+    /// An HTTP session, in which at most `max_in_flight` calls run at a time.
+    pub fn of_session(id: Arc<str>, max_in_flight: usize) -> Arc<Self> {
+        Self::of(Some(id), Some(max_in_flight), false)
     }
 
-    /// The same over a pipe, which carries notifications outside any request.
-    pub fn over_pipe(owner: Owner, max_in_flight: usize) -> Arc<Self> {
-        Self::of(owner, Some(max_in_flight), true)
+    /// A pipe, which carries notifications outside any request.
+    pub fn over_pipe(max_in_flight: usize) -> Arc<Self> {
+        Self::of(None, Some(max_in_flight), true)
     }
 
-    /// A conversation of unrelated requests, each of which ends with its own exchange.
-    pub fn stateless(owner: Owner) -> Arc<Self> {
-        Self::of(owner, None, false)
+    /// A conversation of unrelated requests, each of which ends with its own exchange; they may be of several callers.
+    pub fn stateless() -> Arc<Self> {
+        Self::of(None, None, false)
     }
 
-    fn of(owner: Owner, max_in_flight: Option<usize>, is_pipe: bool) -> Arc<Self> {
+    fn of(http_session: Option<Arc<str>>, max_in_flight: Option<usize>, is_pipe: bool) -> Arc<Self> {
         Arc::new(Connection {
-            owner,
+            http_session,
             max_in_flight,
             is_pipe,
             draining: Drain::default(),
@@ -102,9 +102,9 @@ impl Connection {
         })
     }
 
-    /// The owner of its calls.
-    pub fn owner(&self) -> &Owner {
-        &self.owner
+    /// The HTTP session that it is, if it is one.
+    pub(crate) fn http_session(&self) -> Option<&Arc<str>> {
+        self.http_session.as_ref()
     }
 
     /// True if it lasts longer than one request, so that a client can make settings for its later ones.
@@ -328,7 +328,6 @@ mod tests {
     use ptc_mcp::json::Raw;
 
     use super::*;
-    use crate::principal::Principal;
 
     fn id(text: &str) -> RequestId {
         RequestId::from_raw(Raw::parse(text).unwrap()).unwrap()
@@ -336,7 +335,7 @@ mod tests {
 
     #[test]
     fn an_id_is_free_again_after_its_call_or_its_cancellation() {
-        let connection = Connection::new(Owner::of(Principal::process()), 2);
+        let connection = Connection::over_pipe(2);
         let (first, mut cancelled) = connection.enter(&id("1")).unwrap();
         assert_eq!(connection.enter(&id("1")).unwrap_err(), AdmissionError::Duplicate);
         assert!(connection.cancel(&id("1")) && (&mut cancelled).now_or_never().is_some());
@@ -351,7 +350,7 @@ mod tests {
 
     #[test]
     fn requests_without_a_conversation_do_not_know_each_other() {
-        let connection = Connection::stateless(Owner::of(Principal::process()));
+        let connection = Connection::stateless();
         let (_first, mut cancelled) = connection.enter(&id("1")).unwrap();
         let (_second, _) = connection.enter(&id("1")).unwrap();
         assert!(!connection.cancel(&id("1")) && (&mut cancelled).now_or_never().is_none());

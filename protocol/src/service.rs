@@ -39,21 +39,20 @@ pub struct MessageContext<'a> {
     pub era: Era,
     /// The id of the transport's own request, if the transport has requests and an observer may ask for it.
     pub origin: Option<&'a str>,
-    /// Its caller, where each message of a conversation brings its own: then this one's authority counts.
-    pub caller: Option<&'a Principal>,
+    /// Its caller, with the authority that it brings: messages of one conversation may be of several callers.
+    pub caller: &'a Principal,
 }
 
 impl<'a> MessageContext<'a> {
     /// A message of this conversation that came without a request of the transport.
-    pub fn new(connection: &'a Arc<Connection>, era: Era) -> Self {
-        MessageContext { connection, era, origin: None, caller: None }
+    pub fn new(connection: &'a Arc<Connection>, era: Era, caller: &'a Principal) -> Self {
+        MessageContext { connection, era, origin: None, caller }
     }
 
     /// On whose behalf it is answered, with what it may do now.
     pub(crate) fn owner(&self, service: &Service) -> Owner {
-        let owner = self.connection.owner();
-        let caller = self.caller.unwrap_or(&owner.principal);
-        Owner { principal: service.present(caller), http_session: owner.http_session.clone() }
+        let http_session = self.connection.http_session().cloned();
+        Owner { principal: service.present(self.caller), http_session }
     }
 
     /// The client, if it is a known one. `info` is the `clientInfo` of the message, which names it in the modern era.

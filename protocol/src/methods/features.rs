@@ -212,8 +212,7 @@ pub(super) fn admit(
         }
         Err(AdmissionError::Duplicate) => return HandlerOutcome::error(id, &RpcError::duplicate_id(id)),
     };
-    let principal = &from.connection.owner().principal;
-    let permit = match is_gated.then(|| service.limiter.try_enter(principal)).transpose() {
+    let permit = match is_gated.then(|| service.limiter.try_enter(from.caller)).transpose() {
         Ok(permit) => permit,
         Err(full) => return busy(full.limit(), full.to_string()),
     };

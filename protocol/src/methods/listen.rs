@@ -64,7 +64,7 @@ pub fn answer(
             return HandlerOutcome::error(id, &RpcError::duplicate_id(id));
         }
     };
-    let place = match service.listeners.try_open(&connection.owner().principal) {
+    let place = match service.listeners.try_open(from.caller) {
         Ok(place) => place,
         Err(too_many) => return saturated(too_many.limit(), too_many.to_string()),
     };

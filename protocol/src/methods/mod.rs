@@ -30,6 +30,7 @@ use super::connection::Connection;
 use super::handler_outcome::{Disposition, HandlerOutcome};
 use super::reply::{self, Answers};
 use super::service::{MessageContext, Service};
+use crate::principal::Principal;
 use meta::check_meta;
 
 impl Service {
@@ -100,7 +101,7 @@ fn handshake_request(
             let feature =
                 other.and_then(|method| features::answer(service, from, id, method, &message.params));
             feature.unwrap_or_else(|| {
-                not_found(service, from.connection, id, other);
+                not_found(service, from.caller, id, other);
                 HandlerOutcome::error(id, &RpcError::method_not_found())
             })
         }
@@ -127,7 +128,7 @@ fn modern_request(
                     .or_else(|| tasks::answer(service, from, id, method, &message.params))
             });
             feature.unwrap_or_else(|| {
-                not_found(service, from.connection, id, other);
+                not_found(service, from.caller, id, other);
                 let body = reply::error(Answers::Request(id), &RpcError::method_not_found());
                 HandlerOutcome::reply(Disposition::UnknownMethod, body)
             })
@@ -154,9 +155,9 @@ fn notification(
 }
 
 /// Logs an unknown method.
-fn not_found(service: &Service, connection: &Connection, id: &RequestId, method: Option<&str>) {
+fn not_found(service: &Service, caller: &Principal, id: &RequestId, method: Option<&str>) {
     let method = loggable(method);
-    match service.refusals.line(connection.owner().principal.hash()) {
+    match service.refusals.line(caller.hash()) {
         Some(0) => warn!(event = "method_not_found", request_id = %id, method),
         Some(left_out) => warn!(event = "method_not_found", request_id = %id, method, left_out),
         None => debug!(event = "method_not_found", request_id = %id, method),

@@ -177,7 +177,7 @@ impl ToolCallRequest<'_> {
         let Some(state) = self.params.request_state else { return Ok(None) };
         let sealed = state.as_str().ok_or(StateRefusal::Malformed)?;
         let arguments = arguments_digest(self.params.arguments.map(Raw::text));
-        let principal = self.from.connection.owner().principal.name();
+        let principal = self.from.caller.name();
         let bound = StateBinding { principal, method: "tools/call", tool, arguments: &arguments };
         let state = states.open(&sealed, bound)?;
         let responses = self.params.input_responses;
@@ -236,7 +236,7 @@ impl ToolCallRequest<'_> {
             }
             Era::Handshake => self.from.connection.log_level(),
         };
-        let principal = self.from.connection.owner().principal.name();
+        let principal = self.from.caller.name();
         let upstreams = self.service.upstreams_say.as_ref().map(|redactor| (redactor, principal));
         let (hearing, telling) = Hearing::asked_for(self.params, level, upstreams);
         let (asked, outgoing) = match self.asked(name) {
@@ -340,13 +340,13 @@ impl ToolCallRequest<'_> {
             Ok(entered) => entered,
             Err(AdmissionError::Full(limit)) => {
                 // A pipe is one conversation with the whole process.
-                let is_session = self.from.connection.owner().http_session.is_some();
+                let is_session = self.from.connection.http_session().is_some();
                 let full =
                     if is_session { CapacityError::SessionCalls(limit) } else { CapacityError::Calls(limit) };
                 return self.busy(tool, full, span);
             }
             Err(AdmissionError::Duplicate) => {
-                let client = self.from.connection.owner().principal.hash();
+                let client = self.from.caller.hash();
                 match self.service.refusals.line(client) {
                     Some(left_out) => warn!(event = "duplicate_request_id", request_id = %self.id, left_out),
                     None => debug!(event = "duplicate_request_id", request_id = %self.id),
@@ -383,7 +383,7 @@ impl ToolCallRequest<'_> {
 
     /// Answers a call that is not admitted.
     fn busy(&self, tool: &dyn Tool, full: CapacityError, span: Option<CallSpan>) -> HandlerOutcome {
-        let client = self.from.connection.owner().principal.hash();
+        let client = self.from.caller.hash();
         match self.service.refusals.line(client) {
             Some(_) => {
                 info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");

@@ -11,7 +11,7 @@ use ptc_mcp::meta;
 use super::*;
 use crate::options::command::arguments;
 use crate::options::flags::ALL;
-use ptc_protocol::principal::{Owner, Principal};
+use ptc_protocol::principal::Principal;
 use ptc_protocol::tool::{Annotations, CallExtras, Definition, QuestionDialect, ToolReply};
 use ptc_protocol::{Connection, HandlerOutcome, MessageContext};
 use ptc_tools::extensions::{ExtensionProgram, ProgramTool};
@@ -94,8 +94,7 @@ impl Conversation {
         let assembly =
             assemble_with(&settings, &engine, (None, None), None, &Redactor::new(), state, extensions)
                 .unwrap();
-        let connection = Connection::new(Owner::of(Principal::process()), 16);
-        Conversation { service: assembly.service, connection }
+        Conversation { service: assembly.service, connection: Connection::over_pipe(16) }
     }
 
     /// The answer to a request of a client with these capabilities.
@@ -104,7 +103,8 @@ impl Conversation {
             json!({(meta::PROTOCOL_VERSION): "2026-07-28", (meta::CLIENT_CAPABILITIES): capabilities});
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let Ok(Incoming::Single(message)) = strict::read(request.as_bytes()) else { panic!("{request}") };
-        let from = MessageContext::new(&self.connection, Era::Modern);
+        let caller = Principal::process();
+        let from = MessageContext::new(&self.connection, Era::Modern, &caller);
         let body = match self.service.handle(from, &message) {
             HandlerOutcome::Reply(reply) => reply.body,
             HandlerOutcome::Call(call) => call.run(drop).await.into_reply().expect("nobody cancels it"),

@@ -22,7 +22,6 @@ use super::*;
 use crate::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::shaping::Shaper;
 use ptc_protocol::concurrency_limiter::CallLimits;
-use ptc_protocol::principal::Owner;
 use ptc_protocol::request_state::{StateBinding, StateRules};
 use ptc_protocol::settings::Profile;
 use ptc_protocol::tool::Registry;
@@ -145,19 +144,27 @@ impl Server {
         Server::new(&store(), rules(), "stdio")
     }
 
-    fn handle(&self, connection: &Arc<Connection>, era: Era, message: &Value) -> HandlerOutcome {
+    fn handle(
+        &self,
+        connection: &Arc<Connection>,
+        era: Era,
+        caller: &Principal,
+        message: &Value,
+    ) -> HandlerOutcome {
         let text = message.to_string();
         match read(text.as_bytes()).unwrap() {
-            Incoming::Single(message) => self.service.handle(MessageContext::new(connection, era), &message),
+            Incoming::Single(message) => {
+                self.service.handle(MessageContext::new(connection, era, caller), &message)
+            }
             other => panic!("{other:?}"),
         }
     }
 
     /// A modern `tools/call` of `principal`, to its answer.
     async fn call(&self, principal: &str, params: &Value) -> Value {
-        let connection = Connection::stateless(Owner::of(Principal::named(principal)));
+        let (connection, caller) = (Connection::stateless(), Principal::named(principal));
         let message = json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":params.clone()});
-        let body = match self.handle(&connection, Era::Modern, &message) {
+        let body = match self.handle(&connection, Era::Modern, &caller, &message) {
             HandlerOutcome::Reply(reply) => reply.body,
             HandlerOutcome::Call(call) => finished(call.run(|_| ()).await),
             _ => panic!("no answer"),
@@ -450,23 +457,24 @@ struct Pipe<'s> {
 }
 
 impl Pipe<'_> {
+    fn handle(&self, message: &Value) -> HandlerOutcome {
+        self.server.handle(&self.connection, Era::Handshake, &Principal::process(), message)
+    }
+
     fn open<'s>(server: &'s Server, revision: &str, capabilities: Value) -> Pipe<'s> {
         let (sink, sent) = mpsc::unbounded_channel();
-        let connection = Connection::over_pipe(Owner::of(Principal::process()), 16);
+        let connection = Connection::over_pipe(16);
         let pipe = Pipe { server, connection, sent, sink };
         let params = json!({"protocolVersion":revision,"capabilities":capabilities});
         let hello = json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":params});
-        assert!(matches!(server.handle(&pipe.connection, Era::Handshake, &hello), HandlerOutcome::Reply(_)));
+        assert!(matches!(pipe.handle(&hello), HandlerOutcome::Reply(_)));
         pipe
     }
 
     fn call(&self, program: &str) {
         let params = json!({"name":"lisp_eval","arguments":{"program":program}});
         let message = json!({"jsonrpc":"2.0","id":"call","method":"tools/call","params":params});
-        let HandlerOutcome::Call(call) = self.server.handle(&self.connection, Era::Handshake, &message)
-        else {
-            panic!("no call")
-        };
+        let HandlerOutcome::Call(call) = self.handle(&message) else { panic!("no call") };
         let sink = self.sink.clone();
         tokio::spawn(async move {
             let notes = sink.clone();
@@ -482,10 +490,7 @@ impl Pipe<'_> {
 
     fn reply(&self, asked: &Value, result: Value) {
         let message = json!({"jsonrpc":"2.0","id":asked["id"],"result":result});
-        assert!(matches!(
-            self.server.handle(&self.connection, Era::Handshake, &message),
-            HandlerOutcome::Silent
-        ));
+        assert!(matches!(self.handle(&message), HandlerOutcome::Silent));
     }
 }
 
@@ -529,7 +534,7 @@ async fn what_waits_and_cannot_leave_is_asked_here_too() {
     pipe.call(&format!("(:value {})", tool("region", "1")));
     let asked = pipe.next().await;
     let message = json!({"jsonrpc":"2.0","id":asked["id"],"error":{"code":-32601,"message":"no"}});
-    server.handle(&pipe.connection, Era::Handshake, &message);
+    pipe.handle(&message);
     assert!(text(&pipe.next().await).contains("\"cancel\""));
     let mut silent = Pipe::open(&server, "2025-06-18", json!({}));
     silent.call(&format!("(:reason {})", tool("region", "1")));

@@ -33,7 +33,7 @@ impl Callers {
         let changes = endpoint.authenticator.replace_tokens(tokens);
         for principal in &changes.revoked {
             let sessions = endpoint.sessions.revoke(principal);
-            let owners = sessions.iter().map(|session| session.connection.owner().clone());
+            let owners = sessions.iter().map(|session| session.owner());
             for owner in owners.chain([Owner::of(principal.clone())]) {
                 endpoint.service.tools.owner_revoked(&owner);
             }

@@ -27,11 +27,13 @@ use ptc_observers::Telemetry;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::PublicUrl;
-use ptc_protocol::{Drain, Service, SessionNeed};
+use ptc_protocol::{Connection, Drain, Service, SessionNeed};
 
 /// The shared state of all connections of a listener.
 pub(super) struct Endpoint {
     pub(super) service: Arc<Service>,
+    /// The conversation of all modern requests, which are independent of each other: it has no state.
+    pub(super) modern: Arc<Connection>,
     /// The engine whose threads serve the connections.
     pub(super) engine: Engine,
     /// The telemetry for operators.

@@ -32,7 +32,7 @@ use crate::readiness::Readiness;
 use ptc_observers::Telemetry;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{Http, PublicUrl};
-use ptc_protocol::{Drain, Service};
+use ptc_protocol::{Connection, Drain, Service};
 
 /// Interval of the search for expired sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -141,6 +141,7 @@ impl HttpServer {
             .zip(settings.oauth.as_ref())
             .map(|(public, oauth)| ProtectedResource::new(public, oauth, &profiles));
         let endpoint = Arc::new(Endpoint {
+            modern: Connection::stateless(),
             engine: engine.clone(),
             path: settings.path.clone(),
             profiles,

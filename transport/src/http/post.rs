@@ -29,7 +29,6 @@ use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
 use ptc_mcp::message::strict::{self, Incoming, StrictMessage};
 use ptc_protocol::methods::initialize::negotiate;
-use ptc_protocol::principal::Owner;
 use ptc_protocol::reply::{self, Answers};
 use ptc_protocol::{
     Call, CallResponse, ClientFacts, Connection, Disposition, Elicitation, HandlerOutcome, MessageContext,
@@ -255,7 +254,7 @@ impl Post<'_> {
     ) -> HandlerOutcome {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
-        let caller = Some(&self.caller.principal);
+        let caller = &self.caller.principal;
         service.handle(MessageContext { connection, era, origin, caller }, message)
     }
 
@@ -296,7 +295,7 @@ impl Post<'_> {
         if let Err(error) = headers::check(self.headers, message) {
             return MessageOutcome::Ready(self.refused(StatusCode::BAD_REQUEST, message, &error));
         }
-        match self.handle(&self.caller.modern, message, Era::Modern, seen) {
+        match self.handle(&self.endpoint.modern, message, Era::Modern, seen) {
             HandlerOutcome::Reply(reply) if reply.disposition == Disposition::Busy => {
                 let (text, quota_wait) = reply.reached.map_or(("busy".into(), None), |reached| {
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
@@ -458,7 +457,7 @@ impl Post<'_> {
 
     /// A conversation of one request, in the revision that it names.
     fn passing(&self, revision: Option<Revision>) -> Arc<Connection> {
-        let connection = Connection::stateless(Owner::of(self.caller.principal.clone()));
+        let connection = Connection::stateless();
         if let Some(revision) = revision {
             connection.set_revision(revision);
         }

@@ -70,7 +70,7 @@ fn heed(said: &str, ends: &Ends, sessions: &Sessions) {
 fn take(ends: &Ends, session: Arc<Session>, request: &str) {
     let open = session.connection.open_requests();
     let Some(id) = open.into_iter().find(|id| sha256_hex(id.as_bytes()) == request) else { return };
-    let Some(inbox) = inbox(&session.connection.owner().principal, &id) else { return };
+    let Some(inbox) = inbox(&session.principal, &id) else { return };
     let store = ends.store().clone();
     ends.telling(async move {
         match store.drain(&inbox).await {

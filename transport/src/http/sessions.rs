@@ -45,6 +45,11 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// The owner of its calls.
+    pub(super) fn owner(&self) -> Owner {
+        Owner { principal: self.principal.clone(), http_session: Some(self.id.clone()) }
+    }
+
     /// Marks the session as used.
     pub(super) fn touch(&self, now: Instant) {
         *self.last_seen.lock() = now;
@@ -310,8 +315,7 @@ impl Sessions {
                 break open;
             }
         };
-        let owner = Owner { principal: principal.clone(), http_session: Some(id.clone()) };
-        let connection = Connection::new(owner, self.limits.max_in_flight);
+        let connection = Connection::of_session(id.clone(), self.limits.max_in_flight);
         connection.set_revision(revision);
         connection.set_client(client.known);
         connection.set_elicitation(client.elicitation);
@@ -420,7 +424,7 @@ impl Sessions {
         // With a sealed id the client may return, here or at another replica, and find its definitions.
         let comes_back = self.seals() && matches!(reason, "idle" | "evicted" | "shutdown");
         if !comes_back && !is_revoked {
-            (self.gone)(session.connection.owner());
+            (self.gone)(&session.owner());
         }
         info!(
             event = "http_session_closed",
@@ -636,7 +640,7 @@ mod tests {
         let adopted = other.get_or_adopt(&session.id, &alice).unwrap().unwrap();
         assert_eq!(adopted.connection.revision(), session.connection.revision());
         assert_eq!(adopted.hash, session.hash);
-        assert_eq!(adopted.connection.owner(), session.connection.owner());
+        assert_eq!(adopted.owner(), session.owner());
         // The other replica is notified, as `listen` does, and does not resume the session any more.
         one.close(&session, "delete");
         assert!(one.get_or_adopt(&session.id, &alice).unwrap().is_none());

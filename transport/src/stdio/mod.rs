@@ -28,7 +28,7 @@ use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::{self, Incoming, StrictMessage};
 
-use ptc_protocol::principal::Owner;
+use ptc_protocol::principal::Principal;
 use ptc_protocol::reply::{self, Answers};
 use ptc_protocol::{
     Call, CallResponse, Connection, HandlerOutcome, MessageContext, Notice, Service, Watching, change,
@@ -66,7 +66,8 @@ pub async fn run_stdio<R, W>(
 {
     let max_in_flight = service.limiter.limits().all;
     let mut pipe = Pipe {
-        connection: Connection::over_pipe(Owner::of(service.process()), max_in_flight),
+        connection: Connection::over_pipe(max_in_flight),
+        caller: service.process(),
         service,
         seen_modern: false,
         calls: FuturesUnordered::new(),
@@ -146,6 +147,7 @@ type CallAnswer = Option<Vec<u8>>;
 struct Pipe {
     service: Arc<Service>,
     connection: Arc<Connection>,
+    caller: Principal,
     seen_modern: bool,
     calls: FuturesUnordered<BoxFuture<'static, CallAnswer>>,
     outbox: Outbox,
@@ -262,7 +264,7 @@ impl Pipe {
     fn handle(&mut self, message: &StrictMessage<'_>) -> HandlerOutcome {
         let era = Service::era_of(&self.connection, message);
         self.seen_modern |= era == Era::Modern;
-        self.service.handle(MessageContext::new(&self.connection, era), message)
+        self.service.handle(MessageContext::new(&self.connection, era, &self.caller), message)
     }
 
     fn allows_batches(&self) -> bool {
@@ -283,7 +285,8 @@ impl Pipe {
             let handled = match message {
                 // A handshake has no place in a batch: a batch requires one before it.
                 Some(message) if !is_initialize(message) => {
-                    self.service.handle(MessageContext::new(&self.connection, Era::Handshake), message)
+                    let from = MessageContext::new(&self.connection, Era::Handshake, &self.caller);
+                    self.service.handle(from, message)
                 }
                 _ => {
                     let id = message.as_ref().and_then(StrictMessage::answer_id);

@@ -16,7 +16,7 @@ use ptc_mcp::meta;
 use ptc_server::boot;
 use ptc_server::options::command::arguments;
 use ptc_server::options::flags::ALL;
-use ptc_server::principal::{Owner, Principal};
+use ptc_server::principal::Principal;
 use ptc_server::protocol::{Connection, HandlerOutcome, MessageContext, Service};
 
 /// Bytes that a program may hold, in its values and once more in its code.
@@ -67,7 +67,7 @@ thread_local! {
 pub fn protocol(data: &[u8]) {
     let text = std::str::from_utf8(data).ok().filter(|text| text.starts_with(['{', '[']));
     SERVER.with_borrow(|server| {
-        let connection = Connection::new(Owner::of(Principal::process()), 16);
+        let connection = Connection::over_pipe(16);
         if text.is_some() {
             one_of_many(server, &connection, data);
             return;
@@ -111,7 +111,9 @@ fn handle(server: &Server, connection: &Arc<Connection>, message: &StrictMessage
     let service = &server.service;
     let handled = {
         let _inside = server.runtime.enter();
-        service.handle(MessageContext::new(connection, Service::era_of(connection, message)), message)
+        let caller = Principal::process();
+        let era = Service::era_of(connection, message);
+        service.handle(MessageContext::new(connection, era, &caller), message)
     };
     let id = plain.and_then(|plain| plain.get("id"));
     let asks = plain.is_some_and(|plain| plain.get("method").is_some_and(Value::is_string));

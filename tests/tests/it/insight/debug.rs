@@ -4,7 +4,7 @@ use ptc_host::credentials::{Redactor, Secret};
 use ptc_mcp::Era;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::strict::{self, Incoming};
-use ptc_server::principal::{Owner, Principal};
+use ptc_server::principal::Principal;
 use ptc_server::protocol::{Connection, HandlerOutcome, MessageContext, Service};
 use std::sync::Arc;
 
@@ -278,11 +278,11 @@ async fn session_tools_are_remembered_with_their_reasons() {
 
 /// Sends one request of a caller of that name.
 async fn ask(service: &Arc<Service>, principal: &str, tool: &str, arguments: Value) -> Value {
-    let connection = Connection::new(Owner::of(Principal::named(principal)), 8);
+    let (connection, caller) = (Connection::over_pipe(8), Principal::named(principal));
     let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         .to_string();
     let Ok(Incoming::Single(message)) = strict::read(text.as_bytes()) else { panic!("a message") };
-    let body = match service.handle(MessageContext::new(&connection, Era::Handshake), &message) {
+    let body = match service.handle(MessageContext::new(&connection, Era::Handshake, &caller), &message) {
         HandlerOutcome::Reply(reply) => reply.body,
         HandlerOutcome::Call(call) => call.run(|_| {}).await.into_reply().expect("an answer"),
         _ => panic!("an answer"),

@@ -15,9 +15,9 @@ use ptc_host::policy::{Caller, Claim, CurrentPolicy};
 use ptc_host::time::{self, Instant};
 
 use super::headers::Headers;
-use ptc_protocol::principal::{ANONYMOUS, Owner, Principal, Principals};
+use ptc_protocol::Service;
+use ptc_protocol::principal::{ANONYMOUS, Principal, Principals};
 use ptc_protocol::settings::NamedToken;
-use ptc_protocol::{Connection, Service};
 
 pub(super) use challenge::Challenges;
 use static_tokens::StaticTokens;
@@ -67,19 +67,17 @@ pub(super) struct Acceptance {
     pub(super) policy: Option<Arc<CurrentPolicy>>,
 }
 
-/// A caller, and the shared conversation of its modern requests. Each request is independent, so the conversation keeps
-/// no state.
+/// A caller of the listener.
 #[derive(Debug, Clone)]
 pub(super) struct HttpCaller {
     pub(super) principal: Principal,
-    pub(super) modern: Arc<Connection>,
     /// True if its token marks it as an operator.
     is_marked: bool,
 }
 
 impl HttpCaller {
     fn new(principal: Principal, is_marked: bool) -> Self {
-        HttpCaller { modern: Connection::stateless(Owner::of(principal.clone())), principal, is_marked }
+        HttpCaller { principal, is_marked }
     }
 
     /// The caller of that name, with what the policy permits it.
@@ -88,7 +86,7 @@ impl HttpCaller {
         HttpCaller::new(principals.named(name).with_authority(authority), is_marked)
     }
 
-    /// The same caller at the address of a profile. Each message brings its caller, so the conversation is the same.
+    /// The same caller at the address of a profile.
     pub(super) fn at(&self, profile: &Arc<str>, service: &Service) -> Self {
         HttpCaller { principal: service.present_at(&self.principal, profile), ..self.clone() }
     }

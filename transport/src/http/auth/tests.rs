@@ -106,7 +106,7 @@ async fn other_tokens_take_the_places_of_those_before() {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
         let caller = auth.caller(None, &Headers::of(&headers)).await.ok()?;
-        Some((caller.principal.number(), Arc::as_ptr(&caller.modern).addr()))
+        Some((caller.principal.number(), std::ptr::from_ref::<HttpCaller>(&caller).addr()))
     };
     let before = number("token-a").await.unwrap();
     let of = |token: &str| HeaderValue::from_str(&format!("Bearer {token}")).unwrap();

@@ -186,6 +186,11 @@ impl Engine {
         }
     }
 
+    /// How many programs wait for a thread.
+    pub fn waiting(&self) -> usize {
+        self.shared.workers.iter().map(|worker| worker.load.load(Ordering::Relaxed)).sum()
+    }
+
     /// How many worker threads there are.
     pub fn threads(&self) -> usize {
         self.shared.workers.len()

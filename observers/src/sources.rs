@@ -52,6 +52,10 @@ impl Sources {
         let labels = [("version", identity::VERSION), ("commit", identity::GIT_COMMIT)];
         to.family("ptc_build_info", "The version that runs.", MetricKind::Gauge).sample(&labels, 1);
         if let Some(engine) = &self.engine {
+            let help = "Programs that wait for a thread.";
+            to.family("ptc_programs_waiting", help, MetricKind::Gauge).sample(&[], engine.waiting());
+            let help = "Threads that run programs and serve connections.";
+            to.family("ptc_threads", help, MetricKind::Gauge).sample(&[], engine.threads());
             let cached = engine.cached();
             let help = "Memory that is kept between programs, and goes when programs need it.";
             let mut family = to.family("ptc_cache_bytes", help, MetricKind::Gauge);
@@ -99,6 +103,11 @@ impl Sources {
             to.family("ptc_upstream_in_flight", "Calls that hold a slot of an upstream.", MetricKind::Gauge);
         for (server, health) in &states {
             family.sample(&[("server", server)], health.in_flight);
+        }
+        let help = "Calls that wait for a slot of an upstream.";
+        let mut family = to.family("ptc_upstream_waiting", help, MetricKind::Gauge);
+        for (server, health) in &states {
+            family.sample(&[("server", server)], health.waiting);
         }
         let mut family = to.family("ptc_upstream_tools", "Tools that an upstream lists.", MetricKind::Gauge);
         for (server, health) in &states {

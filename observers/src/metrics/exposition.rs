@@ -110,7 +110,7 @@ impl Family<'_> {
     }
 
     /// The samples of a distribution.
-    pub(crate) fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
+    pub fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
         let buckets = histogram.buckets();
         for bucket in &buckets {
             let bound = bucket.bound.map_or_else(|| "+Inf".to_owned(), float);

@@ -12,7 +12,7 @@ pub(super) struct Scale {
 }
 
 /// Microseconds shown as seconds.
-pub(super) const SECONDS: Scale = Scale {
+const SECONDS: Scale = Scale {
     bounds: &[
         50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
         2_500_000, 5_000_000, 10_000_000, 30_000_000, 60_000_000,
@@ -43,7 +43,7 @@ pub(super) const BYTES: Scale = Scale {
 
 /// A distribution.
 #[derive(Debug)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     scale: &'static Scale,
     /// One for each bound and one for everything above.
     buckets: Vec<Bucket>,
@@ -104,13 +104,18 @@ pub(super) struct DisplayedBucket {
 }
 
 impl Histogram {
+    /// One of durations, which are observed in microseconds and shown in seconds.
+    pub fn of_durations() -> Self {
+        Histogram::new(&SECONDS)
+    }
+
     pub(super) fn new(scale: &'static Scale) -> Self {
         let buckets = (0..=scale.bounds.len()).map(|_| Bucket::default()).collect();
         Histogram { scale, buckets, sum: AtomicU64::new(0) }
     }
 
     /// Counts a value, in base units.
-    pub(super) fn observe(&self, value: u64, eval_id: Option<EvalId>) {
+    pub fn observe(&self, value: u64, eval_id: Option<EvalId>) {
         let at = self.scale.bounds.partition_point(|bound| *bound < value);
         let bucket = &self.buckets[at];
         bucket.count.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Counts and distributions for Prometheus.
 //!
 //! Everything on the path of a call is an atomic created at start-up: no lock, no allocation, and a set of labels that
-//! no client can enlarge. Other sources (limiter, sessions, listener, upstreams) write their own families into the same
+//! no client can enlarge. The one exception are the tools of upstreams, whose number is limited. Other sources (limiter, sessions, listener, upstreams) write their own families into the same
 //! [`Exposition`] at each scrape.
 
 mod exposition;
@@ -12,16 +12,19 @@ mod process;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use ptc_host::engine::{CallRecord, CallStatus, EvalId};
+use ptc_host::sync::RwLock;
 use ptc_host::upstream::FaultReason;
+use ptc_host::visible::visible_line;
 
 pub use exposition::MetricKind;
 pub use exposition::{Exposition, Family, Format};
+pub use histogram::Histogram;
 pub(crate) use process::write_process;
 
-use histogram::{BYTES, Histogram, SECONDS, STEPS};
+use histogram::{BYTES, STEPS};
 use ptc_protocol::observer::{AnswerSummary, CallEnd, CallObserver, CallOutcome, ObservedCall};
 use ptc_protocol::report::CallReport;
 use ptc_protocol::report::ErrorReason;
@@ -51,6 +54,8 @@ const MORE_OUTCOMES: [&str; 20] = [
     OTHER,
 ];
 const OUTCOMES: usize = MORE_OUTCOMES.len() + ErrorReason::ALL.len();
+/// How many tools of upstreams have a label: Prometheus keeps a series for each of their outcomes.
+const MAX_TOOLS: usize = 500;
 /// Label of everything without its own label.
 const OTHER: &str = "other";
 
@@ -92,6 +97,8 @@ pub struct Metrics {
     upstreams: BTreeMap<String, Upstream>,
     /// Calls of upstreams that are not configured; only a spent budget records them.
     other_upstream: Upstream,
+    /// How many tools of upstreams have a label.
+    labelled_tools: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -105,15 +112,46 @@ struct Upstream {
     outcomes: [AtomicU64; UPSTREAM_OUTCOMES.len()],
     duration: Histogram,
     fetched_bytes: AtomicU64,
+    tools: RwLock<BTreeMap<Box<str>, UpstreamTool>>,
+}
+
+/// The calls of one tool of an upstream.
+#[derive(Debug, Default)]
+struct UpstreamTool {
+    outcomes: [AtomicU64; UPSTREAM_OUTCOMES.len()],
+    microseconds: AtomicU64,
+}
+
+impl UpstreamTool {
+    fn count(&self, outcome: usize, microseconds: u64) {
+        add(&self.outcomes[outcome], 1);
+        add(&self.microseconds, microseconds);
+    }
 }
 
 impl Upstream {
     fn new() -> Self {
         Upstream {
             outcomes: Default::default(),
-            duration: Histogram::new(&SECONDS),
+            duration: Histogram::of_durations(),
             fetched_bytes: AtomicU64::new(0),
+            tools: RwLock::default(),
         }
+    }
+
+    /// Counts a call of a tool: under its own name, or under [`OTHER`] if `labels` tools have one already.
+    fn count_tool(&self, labels: &AtomicUsize, name: &str, outcome: usize, microseconds: u64) {
+        if let Some(tool) = self.tools.read().get(name) {
+            return tool.count(outcome, microseconds);
+        }
+        let has_room = labels.fetch_add(1, Ordering::Relaxed) < MAX_TOOLS;
+        let mut tools = self.tools.write();
+        let is_known = tools.contains_key(name);
+        if is_known || !has_room {
+            labels.fetch_sub(1, Ordering::Relaxed);
+        }
+        let name = if is_known || has_room { name } else { OTHER };
+        tools.entry(name.into()).or_default().count(outcome, microseconds);
     }
 }
 
@@ -135,12 +173,13 @@ impl Metrics {
         Metrics {
             tools: tools.into_iter().map(tool).collect(),
             in_flight: AtomicI64::new(0),
-            duration: Histogram::new(&SECONDS),
+            duration: Histogram::of_durations(),
             steps: Histogram::new(&STEPS),
             memory: Histogram::new(&BYTES),
             returned_bytes: AtomicU64::new(0),
             upstreams: upstreams.into_iter().map(|name| (name, Upstream::new())).collect(),
             other_upstream: Upstream::new(),
+            labelled_tools: AtomicUsize::new(0),
         }
     }
 
@@ -167,8 +206,10 @@ impl Metrics {
         };
         let known = UPSTREAM_OUTCOMES.iter().position(|known| *known == outcome);
         // The set is closed; any other outcome counts as an error of the upstream.
-        add(&upstream.outcomes[known.unwrap_or(2)], 1);
-        upstream.duration.observe(call.duration_ms.saturating_mul(1000), None);
+        let (outcome, microseconds) = (known.unwrap_or(2), call.duration_ms.saturating_mul(1000));
+        add(&upstream.outcomes[outcome], 1);
+        upstream.duration.observe(microseconds, None);
+        upstream.count_tool(&self.labelled_tools, &call.tool, outcome, microseconds);
         add(&upstream.fetched_bytes, call.result_bytes.unwrap_or(0));
     }
 
@@ -226,6 +267,28 @@ impl Metrics {
         );
         for (server, upstream) in named() {
             family.histogram(&[("server", server)], &upstream.duration);
+        }
+        let help = "Upstream calls by server, tool and outcome.";
+        let mut family = to.family("ptc_upstream_tool_calls", help, MetricKind::Counter);
+        for (server, upstream) in named() {
+            for (tool, calls) in &*upstream.tools.read() {
+                let counts = UPSTREAM_OUTCOMES.iter().zip(&calls.outcomes);
+                for (outcome, count) in counts.map(|(outcome, count)| (outcome, get(count))) {
+                    if count > 0 {
+                        let labels =
+                            [("server", server), ("tool", &visible_line(tool)), ("outcome", outcome)];
+                        family.sample(&labels, count);
+                    }
+                }
+            }
+        }
+        let help = "Time that calls of a tool took together.";
+        let mut family = to.family("ptc_upstream_tool_seconds", help, MetricKind::Counter);
+        for (server, upstream) in named() {
+            for (tool, calls) in &*upstream.tools.read() {
+                let seconds = get(&calls.microseconds) as f64 / 1e6;
+                family.sample(&[("server", server), ("tool", &visible_line(tool))], seconds);
+            }
         }
         let mut family = to.family(
             "ptc_upstream_fetched_bytes",

@@ -37,7 +37,7 @@ fn both_formats_are_written_as_their_readers_expect() {
     let write = |format| {
         let mut out = Exposition::new(format);
         out.family("a", "Help.", MetricKind::Counter).sample(&[("l", "x\"\\\n")], 3);
-        let histogram = Histogram::new(&SECONDS);
+        let histogram = Histogram::of_durations();
         histogram.observe(250, Some(EvalId::from_number(7)));
         out.family("b_seconds", "Help.", MetricKind::Histogram).histogram(&[("s", "t")], &histogram);
         out.finish()
@@ -68,4 +68,36 @@ fn labels_are_a_closed_set() {
     assert!(text.contains("ptc_evals_total{tool=\"lisp_eval\",outcome=\"other\"} 1\n"));
     assert!(!text.contains("nobody") && !text.contains("not a tool"));
     assert!(text.contains("ptc_upstream_calls_total{server=\"fs\",outcome=\"timeout\"} 0\n"));
+}
+
+#[test]
+fn tools_of_upstreams_have_labels_of_their_own_up_to_a_limit() {
+    let metrics = Metrics::new(["lisp_eval"], ["fs".to_owned()]);
+    let upstream = &metrics.upstreams["fs"];
+    for number in 0..MAX_TOOLS + 3 {
+        upstream.count_tool(&metrics.labelled_tools, &format!("tool{number}"), 0, 1_500_000);
+    }
+    for name in ["tool7", "tool7", "tool 9999", "a\u{202e}b\n"] {
+        upstream.count_tool(&metrics.labelled_tools, name, 1, 0);
+    }
+    assert_eq!(upstream.tools.read().len(), MAX_TOOLS + 1, "and one for all others");
+    let mut out = Exposition::new(Format::Text);
+    metrics.write(&mut out);
+    let text = out.finish();
+    for line in [
+        "ptc_upstream_tool_calls_total{server=\"fs\",tool=\"tool7\",outcome=\"ok\"} 1\n",
+        "ptc_upstream_tool_calls_total{server=\"fs\",tool=\"tool7\",outcome=\"upstream_unavailable\"} 2\n",
+        "ptc_upstream_tool_calls_total{server=\"fs\",tool=\"other\",outcome=\"ok\"} 3\n",
+        "ptc_upstream_tool_calls_total{server=\"fs\",tool=\"other\",outcome=\"upstream_unavailable\"} 2\n",
+        "ptc_upstream_tool_seconds_total{server=\"fs\",tool=\"tool7\"} 1.5\n",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    let fresh = Metrics::new([], ["fs".to_owned()]);
+    fresh.upstreams["fs"].count_tool(&fresh.labelled_tools, "a\u{202e}b\n", 0, 0);
+    let mut out = Exposition::new(Format::Text);
+    fresh.write(&mut out);
+    let text = out.finish();
+    let line = text.lines().find(|line| line.starts_with("ptc_upstream_tool_calls_total{")).unwrap();
+    assert!(line.is_ascii() && line.contains("202e"), "{line}");
 }

@@ -10,7 +10,8 @@ use tracing::debug;
 
 use super::auth::AuthenticationError;
 use crate::sharded_counter::ShardedCounter;
-use ptc_observers::metrics::{Exposition, MetricKind};
+use ptc_host::time::{self, Instant};
+use ptc_observers::metrics::{Exposition, Histogram, MetricKind};
 
 /// Limits that refuse requests.
 const LIMITS: [&str; 12] = [
@@ -38,6 +39,8 @@ const CANCELLATIONS: [&str; 3] = ["client", "client_disconnect", "await_timeout"
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     requests: [[ShardedCounter; CLASSES.len()]; ROUTES.len()],
+    /// How long requests took, if metrics are served.
+    durations: Option<[Histogram; ROUTES.len()]>,
     auth_missing: AtomicU64,
     auth_invalid: AtomicU64,
     auth_scope: AtomicU64,
@@ -55,10 +58,20 @@ fn add(counter: &AtomicU64) {
 }
 
 impl Counts {
-    /// Counts an answered request.
-    pub(super) fn request(&self, is_mcp: bool, status: StatusCode) {
+    /// No counts; `measures` if metrics are served.
+    pub(super) fn new(measures: bool) -> Self {
+        let durations = measures.then(|| std::array::from_fn(|_| Histogram::of_durations()));
+        Counts { durations, ..Counts::default() }
+    }
+
+    /// Counts an answered request whose head came at `started`.
+    pub(super) fn request(&self, is_mcp: bool, status: StatusCode, started: Instant) {
         let class = usize::from(status.as_u16() / 100).clamp(2, 5) - 2;
-        self.requests[usize::from(!is_mcp)][class].add(1);
+        let route = usize::from(!is_mcp);
+        self.requests[route][class].add(1);
+        if let Some(durations) = &self.durations {
+            durations[route].observe(time::since(started).as_micros() as u64, None);
+        }
     }
 
     /// The number of answered requests.
@@ -134,6 +147,13 @@ impl Counts {
         for (route, classes) in ROUTES.iter().zip(&self.requests) {
             for (class, count) in CLASSES.iter().zip(classes) {
                 family.sample(&[("route", route), ("status", class)], count.count());
+            }
+        }
+        if let Some(durations) = &self.durations {
+            let help = "Time from the head of a request to that of its answer, by route.";
+            let mut family = to.family("ptc_http_request_duration_seconds", help, MetricKind::Histogram);
+            for (route, durations) in ROUTES.iter().zip(durations) {
+                family.histogram(&[("route", route)], durations);
             }
         }
         let mut family = to.family(

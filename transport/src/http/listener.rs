@@ -173,7 +173,7 @@ impl HttpServer {
             call_budget: listening.call_budget,
             active: Active::default(),
             ending: Drain::default(),
-            counts: Counts::default(),
+            counts: Counts::new(settings.metrics),
             console: settings.console,
             sign_in: (settings.public_url.clone()).map(|public| {
                 let login = listening.login.and_then(PageLogin::new);

@@ -109,7 +109,7 @@ impl Exchange<'_> {
         );
         answer.body_mut().account(&endpoint.bodies, seen.held, seen.principal.as_ref());
         let status = answer.status();
-        endpoint.counts.request(is_mcp, status);
+        endpoint.counts.request(is_mcp, status, started);
         // A client that is refused again and again does not get a log line for each refusal.
         let left_out = match status.is_client_error() {
             true => {

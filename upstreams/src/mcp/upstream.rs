@@ -220,7 +220,7 @@ impl<T: Transport> Upstream for McpUpstream<T> {
     }
 
     fn health(&self) -> Health {
-        Health { in_flight: self.slots.in_flight(), ..self.lifecycle.health() }
+        self.slots.health(self.lifecycle.health())
     }
 
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {

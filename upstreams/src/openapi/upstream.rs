@@ -349,7 +349,7 @@ impl<H: HttpGet> Upstream for OpenApiUpstream<H> {
     }
 
     fn health(&self) -> Health {
-        Health { in_flight: self.slots.in_flight(), protocol_version: None, ..self.lifecycle.health() }
+        Health { protocol_version: None, ..self.slots.health(self.lifecycle.health()) }
     }
 
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {

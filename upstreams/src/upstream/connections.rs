@@ -140,9 +140,11 @@ impl Upstream for Connections {
     }
 
     fn health(&self) -> Health {
-        let more: usize = self.more().iter().map(|connection| connection.health().in_flight).sum();
+        let more: Vec<Health> = self.more().iter().map(|connection| connection.health()).collect();
         let first = self.first.health();
-        Health { in_flight: first.in_flight + more, ..first }
+        let in_flight = first.in_flight + more.iter().map(|health| health.in_flight).sum::<usize>();
+        let waiting = first.waiting + more.iter().map(|health| health.waiting).sum::<usize>();
+        Health { in_flight, waiting, ..first }
     }
 
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
@@ -213,6 +215,7 @@ mod tests {
                 protocol_version: None,
                 tools: 0,
                 in_flight: 1,
+                waiting: 0,
                 starts: 1,
                 last_fault: None,
             }

@@ -30,6 +30,8 @@ pub struct Health {
     pub tools: usize,
     /// Calls that hold a slot.
     pub in_flight: usize,
+    /// Calls that wait for one.
+    pub waiting: usize,
     /// Starts that succeeded since the process began; above 1 it has been restarted.
     pub starts: u64,
     /// The latest fault of a start or the reason of the latest abnormal end.

@@ -322,7 +322,7 @@ impl<C: TransportConnection> Lifecycle<C> {
         }
     }
 
-    /// The state for operators; `in_flight` is the transport's to fill in.
+    /// The state for operators; `in_flight` and `waiting` are the transport's to fill in.
     pub(crate) fn health(&self) -> Health {
         let state = self.lock();
         let now = time::now();
@@ -337,6 +337,7 @@ impl<C: TransportConnection> Lifecycle<C> {
             protocol_version: state.protocol_version.clone(),
             tools: state.tools.as_ref().map_or(0, |tools| tools.len()),
             in_flight: 0,
+            waiting: 0,
             starts: state.starts,
             last_fault: state.last_fault.clone(),
         }

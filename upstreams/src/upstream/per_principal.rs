@@ -152,15 +152,19 @@ impl Upstream for PerPrincipal {
         let home = self.home().map(|upstream| upstream.health()).ok();
         let others: Vec<Health> = self.others().iter().map(|(_, upstream)| upstream.health()).collect();
         let in_flight = others.iter().map(|health| health.in_flight).sum::<usize>();
+        let waiting = others.iter().map(|health| health.waiting).sum::<usize>();
         let started = others.iter().find(|health| health.phase == Phase::Started);
         let one = home.or_else(|| started.or(others.first()).cloned());
         match one {
-            Some(one) => Health { in_flight: in_flight + one.in_flight, ..one },
+            Some(one) => {
+                Health { in_flight: in_flight + one.in_flight, waiting: waiting + one.waiting, ..one }
+            }
             None => Health {
                 phase: Phase::Stopped,
                 protocol_version: None,
                 tools: 0,
                 in_flight,
+                waiting,
                 starts: 0,
                 last_fault: None,
             },

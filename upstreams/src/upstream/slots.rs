@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::asking::Holders;
 use super::lifecycle::closed;
-use super::{CallFault, CallLimits, FaultReason, QuestionSink};
+use super::{CallFault, CallLimits, FaultReason, Health, QuestionSink};
 use ptc_base::time::{self, Instant};
 
 /// Calls in flight to an upstream of which nothing is known.
@@ -27,6 +27,7 @@ const CAUTION: Duration = Duration::from_secs(5);
 pub(crate) struct Slots {
     free: Semaphore,
     in_flight: AtomicUsize,
+    waiting: AtomicUsize,
     window: Mutex<Window>,
     /// Where the calls ask that hold slots, if they may ask.
     asking: Arc<Holders>,
@@ -83,6 +84,22 @@ fn is_overrun(fault: &CallFault) -> bool {
             && fault.message.lines().next() == Some("connection refused"))
 }
 
+/// A call that waits for a slot, while it does.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn in_line(line: &'a AtomicUsize) -> Self {
+        line.fetch_add(1, Ordering::Relaxed);
+        Waiting(line)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
         if let Some((holders, asking)) = &self.asks {
@@ -105,14 +122,25 @@ impl Slots {
         Self {
             free: Semaphore::new(size),
             in_flight: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             window: Mutex::new(Window { size, total, owed: 0, halved: 0, changed: None }),
             asking: Arc::new(Holders::of(total)),
         }
     }
 
     /// Calls that hold a slot.
-    pub(crate) fn in_flight(&self) -> usize {
+    fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Calls that wait for a slot.
+    fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// The state of an upstream, with its calls.
+    pub(crate) fn health(&self, health: Health) -> Health {
+        Health { in_flight: self.in_flight(), waiting: self.waiting(), ..health }
     }
 
     /// Refuses all further calls.
@@ -180,6 +208,7 @@ impl Slots {
 
     /// Waits for a slot. Calls that wait for people hold theirs without giving the upstream anything to do.
     async fn free_slot(&self) -> Result<SemaphorePermit<'_>, CallFault> {
+        let _waits = Waiting::in_line(&self.waiting);
         let mut acquiring = std::pin::pin!(self.free.acquire());
         if self.asking.all_stand(self.window().size) {
             let mut window = self.window();
@@ -247,7 +276,7 @@ mod tests {
     async fn a_full_house_is_waited_for_until_the_deadline() {
         let slots = Slots::new(1);
         let (_, slot) = slots.enter(&limits(1000), None, "x", || Some(1), |_| async { Ok(2) }).await.unwrap();
-        assert_eq!(slots.in_flight(), 1);
+        assert_eq!((slots.in_flight(), slots.waiting()), (1, 0));
         let late = slots.enter(&limits(1000), None, "x", || Some(1), |_| async { Ok(2) }).await.unwrap_err();
         assert_eq!(late.to_string(), "timeout: x call timed out before it could be sent");
         drop(slot);

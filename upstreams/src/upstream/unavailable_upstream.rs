@@ -69,6 +69,7 @@ impl Upstream for UnsetUpstream {
             protocol_version: None,
             tools: 0,
             in_flight: 0,
+            waiting: 0,
             starts: 0,
             last_fault: Some(self.fault.clone()),
         }

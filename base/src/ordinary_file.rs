@@ -83,15 +83,23 @@ pub fn is_readable_by_all(path: &Path) -> bool {
     }
 }
 
+/// Opens a file, which may be anything, without waiting for it.
+///
+/// # Errors
+/// That of the operating system.
 #[cfg(unix)]
-fn open(path: &Path) -> Result<File, FileFault> {
+pub fn open(path: &Path) -> Result<File, FileFault> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     Ok(File::options().read(true).custom_flags(flags).open(path)?)
 }
 
+/// Opens a file.
+///
+/// # Errors
+/// That of the operating system, or that it is no ordinary one.
 #[cfg(not(unix))]
-fn open(path: &Path) -> Result<File, FileFault> {
+pub fn open(path: &Path) -> Result<File, FileFault> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(FileFault::NotOrdinary);
     }

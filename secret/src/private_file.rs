@@ -29,6 +29,21 @@ fn is_ours_alone(metadata: &Metadata) -> bool {
     metadata.uid() == nix::unistd::geteuid().as_raw() && metadata.mode() & 0o077 == 0
 }
 
+/// Whether a file that the operator names is guarded: a regular one of this user or of the administrator, which others can neither read
+/// nor change and a group can at most read. Clusters mount secrets so.
+#[cfg(unix)]
+pub fn is_guarded(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let of_us = metadata.uid() == nix::unistd::geteuid().as_raw() || metadata.uid() == 0;
+    metadata.is_file() && of_us && metadata.mode() & 0o037 == 0
+}
+
+/// Whether a file that the operator names is guarded.
+#[cfg(not(unix))]
+pub fn is_guarded(metadata: &Metadata) -> bool {
+    metadata.is_file()
+}
+
 #[cfg(not(unix))]
 fn is_ours_alone(_metadata: &Metadata) -> bool {
     true

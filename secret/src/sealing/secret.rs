@@ -1,6 +1,6 @@
 //! The operator's secret: a file of one or two lines, of which the first seals and both open.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use zeroize::Zeroizing;
 
-use crate::private_file::{is_private, make_private_folder, no_link, sync_folder};
+use crate::private_file::{is_guarded, is_private, make_private_folder, no_link, sync_folder};
 use ptc_base::config_error::os_error_text;
+use ptc_base::ordinary_file::{self, FileFault};
 
 /// Shortest line, in bytes.
 const MIN_LINE: usize = 32;
@@ -67,16 +68,35 @@ pub enum SecretError {
 }
 
 impl Secret {
-    /// The secret of a file of one or two lines, each of at least 32 bytes.
+    /// The secret of a file that the operator names, of one or two lines, each of at least 32 bytes.
     ///
     /// # Errors
     /// The error of reading it.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Secret.read")]
     pub fn read(path: &Path) -> Result<Self, SecretError> {
+        // Links are followed: clusters mount secrets through them.
+        let unreadable =
+            |fault: FileFault| SecretError::Unreadable { path: path.to_owned(), error: fault.to_string() };
+        let file = ordinary_file::open(path).map_err(unreadable)?;
+        Self::read_from(file, path, is_guarded, "0600 or 0640")
+    }
+
+    /// The secret of a file that was made here, which nobody else touches.
+    fn read_own(path: &Path) -> Result<Self, SecretError> {
+        let file =
+            no_link(File::options().read(true)).open(path).map_err(|error| unreadable(path, &error))?;
+        Self::read_from(file, path, is_private, "0600")
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "entry point: Secret.read")]
+    fn read_from(
+        file: File,
+        path: &Path,
+        is_right: fn(&Metadata) -> bool,
+        mode: &'static str,
+    ) -> Result<Self, SecretError> {
         let unreadable = |error: io::Error| unreadable(path, &error);
-        let file = no_link(File::options().read(true)).open(path).map_err(unreadable)?;
-        if !is_private(&file.metadata().map_err(unreadable)?) {
-            return Err(SecretError::Exposed { path: path.to_owned(), mode: "0600" });
+        if !is_right(&file.metadata().map_err(unreadable)?) {
+            return Err(SecretError::Exposed { path: path.to_owned(), mode });
         }
         let mut text = Zeroizing::new(Vec::new());
         file.take(MAX_FILE + 1).read_to_end(&mut text).map_err(unreadable)?;
@@ -100,7 +120,7 @@ impl Secret {
         let path = folder.join(MADE);
         // Looked at before it is read: another process may make it at any moment.
         if is_there(&path) {
-            return Self::read(&path);
+            return Self::read_own(&path);
         }
         match make_private_folder(folder) {
             Ok(true) => {}
@@ -120,7 +140,7 @@ impl Secret {
         let _ = std::fs::remove_file(&temporary);
         match made {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unreadable(&path, &error)),
-            _ => Self::read(&path),
+            _ => Self::read_own(&path),
         }
     }
 
@@ -130,7 +150,7 @@ impl Secret {
     /// It is there and cannot be used.
     pub fn made_for(folder: &Path) -> Result<Option<Self>, SecretError> {
         let path = folder.join(MADE);
-        if is_there(&path) { Self::read(&path).map(Some) } else { Ok(None) }
+        if is_there(&path) { Self::read_own(&path).map(Some) } else { Ok(None) }
     }
 
     /// A secret of this process, which is gone with it.
@@ -225,11 +245,16 @@ mod tests {
         assert_eq!(read(&[b'x'; 5000], 0o600), lines);
         #[cfg(unix)]
         {
-            assert_eq!(read(NEW, 0o640), Err(SecretError::Exposed { path: path.clone(), mode: "0600" }));
-            set_mode(&path, 0o600);
+            assert_eq!(read(NEW, 0o440), Ok(1), "as clusters mount secrets");
+            for mode in [0o644, 0o660, 0o604] {
+                let exposed = SecretError::Exposed { path: path.clone(), mode: "0600 or 0640" };
+                assert_eq!(read(NEW, mode), Err(exposed), "{mode:o}");
+                set_mode(&path, 0o600);
+            }
             let link = dir.path().join("link");
             std::os::unix::fs::symlink(&path, &link).unwrap();
-            assert!(matches!(Secret::read(&link), Err(SecretError::Unreadable { .. })));
+            assert!(Secret::read(&link).is_ok(), "as clusters mount secrets");
+            assert!(matches!(Secret::read_own(&link), Err(SecretError::Unreadable { .. })));
         }
         let missing = Secret::read(Path::new("/nonexistent/key")).unwrap_err();
         assert_eq!(missing.to_string(), "no such file or directory (/nonexistent/key)");

@@ -137,10 +137,10 @@ fn write_store(store: &WatchedState, to: &mut Exposition) {
     for figures in store.figures() {
         family.sample(&[("operation", figures.name)], figures.failed);
     }
-    let help = "Microseconds that operations of the state store took together.";
-    let mut family = to.family("ptc_state_microseconds", help, MetricKind::Counter);
+    let help = "Time that operations of the state store took together.";
+    let mut family = to.family("ptc_state_seconds", help, MetricKind::Counter);
     for figures in store.figures() {
-        family.sample(&[("operation", figures.name)], figures.time.as_micros() as u64);
+        family.sample(&[("operation", figures.name)], figures.time.as_secs_f64());
     }
 }
 

@@ -87,7 +87,7 @@ impl Secret {
         Self::read_from(file, path, is_private, "0600")
     }
 
-    #[expect(clippy::disallowed_methods, reason = "entry point: Secret.read")]
+    #[expect(clippy::disallowed_methods, reason = "entry point: Secret.read_from")]
     fn read_from(
         file: File,
         path: &Path,

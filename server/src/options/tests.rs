@@ -486,7 +486,7 @@ fn a_webhook_has_a_secret_and_a_way_back() {
     let told = refused(&["--http", url[0], url[1], file[0], exposed], &[]);
     assert!(
         told.starts_with("--approval-webhook-secret-file: ")
-            && told.ends_with("must belong to you and have mode 0600"),
+            && told.ends_with("must belong to you and have mode 0600 or 0640"),
         "{told}"
     );
     let path = [&http[..], &["--http-path", "/webhook/answers"]].concat();

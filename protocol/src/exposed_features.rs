@@ -343,8 +343,8 @@ impl ExposedFeatures {
     }
 
     /// What this caller sees of the upstreams.
-    fn view(&self, principal: &Principal) -> View<'_> {
-        self.upstreams.view(principal.authority())
+    fn view<'a>(&'a self, principal: &'a Principal) -> View<'a> {
+        self.upstreams.view(principal.authority()).of(principal.name())
     }
 }
 

@@ -189,6 +189,7 @@ pub(super) async fn answer(
             }
             Err(fault) => fault,
         };
+        aggregator.note_unknown(server, run.principal.as_deref().unwrap_or_default(), Some(&fault));
         if fault.answer.is_some() {
             run.arrived.borrow_mut().push(charge);
         }

@@ -9,7 +9,8 @@ use crate::catalog::{Catalog, DiscoveryAnswer, DiscoveryFault, Query, ToolRef, c
 use ptc_base::time;
 use ptc_engine::RunContext;
 use ptc_mcp::json::Value;
-use ptc_upstreams::upstream::{CallFault, Phase};
+use ptc_upstreams::upstream::{CallFault, Phase, Upstream};
+use std::sync::Arc;
 
 /// The catalog of now, for a call that the one at hand speaks against; `None` if the upstream still says the same.
 ///
@@ -24,10 +25,11 @@ pub(super) async fn renewed(
 ) -> Result<Option<Catalog>, (CallFault, bool)> {
     let loaded = known.server(server).is_some_and(|entry| entry.loaded);
     let Some(member) = view.member(server).filter(|_| loaded) else { return Ok(None) };
-    if member.handle.health().phase != Phase::Started {
+    let upstream = serving(member, run).map_err(|fault| (fault, false))?;
+    if upstream.health().phase != Phase::Started {
         start(aggregator, run, server).await.map_err(|failed| (failed.fault, failed.tried))?;
     }
-    let renewing = time::timeout_at(run.deadline(), renew(aggregator, member));
+    let renewing = time::timeout_at(run.deadline(), renew(aggregator, member, run));
     renewing
         .await
         .unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not list its tools in time")))
@@ -36,10 +38,29 @@ pub(super) async fn renewed(
     Ok((!present.same_entry(known, server)).then_some(present))
 }
 
+/// The upstream that serves the caller: its own, where each signs in for itself.
+fn serving(member: &ConfiguredUpstream, run: &RunContext) -> Result<Arc<dyn Upstream>, CallFault> {
+    member.handle.of_principal(run.principal.as_ref()).unwrap_or_else(|| Ok(member.handle.clone()))
+}
+
 /// Takes an upstream's list, which sends a request only if the upstream has announced a change.
-async fn renew(aggregator: &Aggregator, member: &ConfiguredUpstream) -> Result<(), CallFault> {
-    aggregator.take_tools(member, &member.handle.list_tools().await?).await;
-    Ok(())
+async fn renew(
+    aggregator: &Aggregator,
+    member: &ConfiguredUpstream,
+    run: &RunContext,
+) -> Result<(), CallFault> {
+    match (member.handle.of_principal(run.principal.as_ref()), &run.principal) {
+        (Some(own), Some(principal)) => {
+            let (own, turn) = (own?, aggregator.own_lists.turn());
+            let tools = own.list_tools().await?;
+            aggregator.take_own(member, principal, &own, &tools, turn).await
+        }
+        (Some(own), None) => own.map(drop),
+        (None, _) => {
+            aggregator.take_tools(member, &member.handle.list_tools().await?).await;
+            Ok(())
+        }
+    }
 }
 
 /// The text of `doc` and `meta` about a tool that has changed since the snapshot was taken.
@@ -53,11 +74,17 @@ pub(super) async fn with_changes(
     let (Query::Doc(asked) | Query::Meta(asked)) = query else { return answer };
     let ToolRef { server, tool } = asked;
     let Some(member) = view.member(server) else { return answer };
-    if member.handle.health().phase == Phase::Started {
+    let before = view.catalog();
+    if serving(member, run).is_ok_and(|upstream| upstream.health().phase == Phase::Started) {
         // If the upstream cannot say, what it said last stands.
-        let _ = time::timeout_at(run.deadline(), renew(aggregator, member)).await;
+        let _ = time::timeout_at(run.deadline(), renew(aggregator, member, run)).await;
     }
     let (then, now) = (view.catalog(), view.present());
+    let is_own = run.principal.as_ref().is_some_and(|name| aggregator.own_lists.has(server, name));
+    if is_own && !now.same_entry(&before, server) {
+        // There is no snapshot of a list of one's own.
+        return query.answer(&now, aggregator.limits.max_discovery_bytes, |steps| run.charge(steps)).await;
+    }
     if now.same_entry(&then, server) {
         return answer;
     }

@@ -22,6 +22,7 @@ mod notes_on_pages;
 mod options;
 mod outside_calls;
 mod overview;
+mod own_lists;
 mod page_keys;
 mod program_fault;
 mod rate;

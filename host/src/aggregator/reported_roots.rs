@@ -9,7 +9,7 @@ use crate::catalog::ServerEntry;
 use ptc_base::text::clip;
 use ptc_base::visible::visible_line;
 use ptc_secret::credentials::Redactor;
-use ptc_upstreams::upstream::{Call, CallLimits, Caller, ResendMembers};
+use ptc_upstreams::upstream::{Call, CallLimits, Caller, ResendMembers, Upstream};
 
 /// The tool with which file servers tell it.
 const TELLS: &str = "list_allowed_directories";
@@ -22,6 +22,8 @@ const MAX_ROOT: usize = 256;
 /// The server's answer, if it has such a tool that takes no arguments, only reads and needs no approval.
 pub(super) async fn reported_roots(
     member: &ConfiguredUpstream,
+    upstream: &dyn Upstream,
+    caller: Caller<'_>,
     entry: &ServerEntry,
     redactor: &Redactor,
 ) -> Vec<String> {
@@ -37,10 +39,10 @@ pub(super) async fn reported_roots(
         again: ResendMembers::default(),
         limits: CallLimits::within(LIMITS.0, LIMITS.1),
         arrivals: None,
-        caller: Caller::default(),
+        caller,
         may_wrap: true,
     };
-    let replied = member.handle.call(call).await;
+    let replied = upstream.call(call).await;
     let Some(text) = replied.as_ref().ok().and_then(|reply| reply.payload.text()) else { return Vec::new() };
     roots_in(&String::from_utf8_lossy(text)).into_iter().map(|root| redactor.scrub_string(root)).collect()
 }

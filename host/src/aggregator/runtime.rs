@@ -4,9 +4,11 @@ use super::audit::CallAudit;
 use super::configured_upstream::ConfiguredUpstream;
 use super::list_cache::{CachedLists, UpstreamListing};
 use super::options::{AggregatorLimits, SnapshotMode};
+use super::own_lists::{Follower, OwnLists, Turn};
 use super::reported_roots::reported_roots;
 use super::sampler::{Sampler, SamplingCounts};
 use super::seen_shapes::SeenShapes;
+use super::upkeep::follow_own;
 use super::view::Views;
 use crate::catalog::{Catalog, ServerEntry};
 use futures_util::future::join_all;
@@ -19,9 +21,9 @@ use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::RootsConfig;
 use ptc_upstreams::mcp::ClientRoots;
 use ptc_upstreams::sign_in::SignInCounts;
-use ptc_upstreams::upstream::{CallFault, FaultReason, ToolInfo};
+use ptc_upstreams::upstream::{CallFault, Caller, FaultReason, Phase, ToolInfo, Upstream};
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -72,6 +74,10 @@ pub struct Aggregator {
     pub(super) policy: Option<Arc<CurrentPolicy>>,
     /// The catalogs as callers see them.
     pub(super) views: Views,
+    /// The lists of upstreams that each principal signs in to for itself.
+    pub(super) own_lists: OwnLists,
+    /// Itself, for tasks that end with it.
+    pub(super) this: Weak<Aggregator>,
 }
 
 impl Aggregator {
@@ -156,17 +162,17 @@ impl Aggregator {
         self.load_for(name, None).await
     }
 
-    /// As [`load`](Self::load), on behalf of `principal`: where each signs in for itself, the visible tools differ by
-    /// principal.
+    /// As [`load`](Self::load), on behalf of `principal`: where each signs in for itself, the list is of this principal alone.
     pub(super) async fn load_for(&self, name: &str, principal: Option<&Arc<str>>) -> Result<(), CallFault> {
         let Some(member) = self.members.get(name) else { return Ok(()) };
         if let Some(own) = member.handle.of_principal(principal) {
-            let started = match own {
-                Ok(own) => own.ensure_started().await,
-                Err(fault) => Err(fault),
+            let loaded = match (own, principal) {
+                (Ok(own), Some(principal)) => self.load_own(member, principal, &own).await,
+                (Ok(own), None) => own.ensure_started().await,
+                (Err(fault), _) => Err(fault),
             };
-            self.note_sign_in(member, started.as_ref().err());
-            return started;
+            self.note_sign_in(member, loaded.as_ref().err());
+            return loaded;
         }
         let loaded = self.load_shared(member).await;
         self.note_sign_in(member, loaded.as_ref().err());
@@ -216,28 +222,105 @@ impl Aggregator {
         Ok(())
     }
 
+    /// Starts and lists the upstream that serves `principal` alone, unless that has been done.
+    async fn load_own(
+        &self,
+        member: &ConfiguredUpstream,
+        principal: &Arc<str>,
+        own: &Arc<dyn Upstream>,
+    ) -> Result<(), CallFault> {
+        let name = &member.config.name;
+        let loaded = match self.own_lists.has(name, principal) {
+            true => own.ensure_started().await,
+            false => {
+                let turn = self.own_lists.turn();
+                // The list of a connection that goes on may be older than the sign-in.
+                let is_running = own.health().phase == Phase::Started;
+                match if is_running { own.refresh_tools().await } else { own.list_tools().await } {
+                    Ok(tools) => self.take_own(member, principal, own, &tools, turn).await,
+                    Err(fault) => Err(fault),
+                }
+            }
+        };
+        self.note_unknown(name, principal, loaded.as_ref().err());
+        loaded
+    }
+
+    /// Whether this principal has a list of its own of an upstream that each signs in to.
+    pub fn has_own_lists(&self, principal: &str) -> bool {
+        self.own_lists.has_any(principal)
+    }
+
+    /// Forgets the list of a principal that a server does not know any more: the next sign-in may be that of another account.
+    pub(super) fn note_unknown(&self, upstream: &str, principal: &str, fault: Option<&CallFault>) {
+        if fault.is_some_and(|fault| fault.reason == FaultReason::AuthRequired) {
+            self.own_lists.forget(upstream, principal);
+        }
+    }
+
+    /// Takes the list of tools, asked for at `turn`, of the upstream that serves `principal` alone. Only this principal sees it.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) async fn take_own(
+        &self,
+        member: &ConfiguredUpstream,
+        principal: &Arc<str>,
+        own: &Arc<dyn Upstream>,
+        tools: &Arc<[ToolInfo]>,
+        turn: Turn,
+    ) -> Result<(), CallFault> {
+        let name = &member.config.name;
+        if self.own_lists.has_taken(name, principal, tools) {
+            return Ok(());
+        }
+        // Changes are announced from here on.
+        let events = own.events();
+        let entry = self.entry_of(member, &**own, Some(principal), tools).await;
+        let follow = || {
+            let task = follow_own(self.this.clone(), name.clone(), principal.clone(), own, events);
+            Follower(self.owner.spawn(task).abort_handle())
+        };
+        let is_new = !self.own_lists.has(name, principal);
+        let listing = (tools, Arc::new(entry));
+        self.own_lists.keep((name, principal), listing, turn, self.memory.as_ref(), is_new.then_some(follow))
+    }
+
+    /// The entry of a list of tools that `upstream` told, on the connection of `principal` alone if there is one.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Aggregator.entry_of")]
+    async fn entry_of(
+        &self,
+        member: &ConfiguredUpstream,
+        upstream: &dyn Upstream,
+        principal: Option<&Arc<str>>,
+        tools: &Arc<[ToolInfo]>,
+    ) -> ServerEntry {
+        let bytes = tools.iter().map(|tool| tool.json.get().len()).sum();
+        let (config, redactor, listed) = (member.config.clone(), self.redactor.clone(), tools.clone());
+        let introduction = upstream.introduction();
+        let entry = apart(bytes, move || {
+            let tools = listed.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
+            ServerEntry::loaded(&config, tools, &redactor).introduced(&introduction, &redactor)
+        })
+        .await;
+        let caller = Caller { principal, ..Caller::default() };
+        let roots = reported_roots(member, upstream, caller, &entry, &self.redactor).await;
+        let entry = entry.serving(roots);
+        for remark in entry.remarks() {
+            tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
+        }
+        entry
+    }
+
     /// Puts a tool list into the catalog of now, and into that of programs unless it is frozen and has one of this upstream.
     /// A list that has been taken already is not taken again.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Aggregator.take_tools")]
     pub(super) async fn take_tools(&self, member: &ConfiguredUpstream, tools: &Arc<[ToolInfo]>) {
         // One list at a time: whoever finds it taken finds it in the catalog.
         let _turn = member.taking.lock().await;
         if member.taken().as_ref().is_some_and(|taken| Arc::ptr_eq(taken, tools)) {
             return;
         }
-        let bytes = tools.iter().map(|tool| tool.json.get().len()).sum();
-        let (config, redactor, listed) = (member.config.clone(), self.redactor.clone(), tools.clone());
-        let introduction = member.handle.introduction();
-        let entry = apart(bytes, move || {
-            let tools = listed.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
-            ServerEntry::loaded(&config, tools, &redactor).introduced(&introduction, &redactor)
-        })
-        .await;
-        let roots = reported_roots(member, &entry, &self.redactor).await;
-        let entry = entry.serving(roots);
-        for remark in entry.remarks() {
-            tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
-        }
+        let entry = self.entry_of(member, &*member.handle, None, tools).await;
         let entry = match &self.seen {
             Some(seen) => seen.remembered(self.shown_to.as_ref(), entry),
             None => entry,

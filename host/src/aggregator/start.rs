@@ -2,6 +2,7 @@
 
 use super::configured_upstream::ConfiguredUpstream;
 use super::options::{AggregatorOptions, SnapshotMode};
+use super::own_lists::OwnLists;
 use super::runtime::Aggregator;
 use super::sampler::SamplingCounts;
 use super::seen_shapes::SeenShapes;
@@ -100,7 +101,7 @@ impl Aggregator {
         });
         let remembered = remembered.collect();
         let advertised = OnceLock::new();
-        Ok(Arc::new(Aggregator {
+        Ok(Arc::new_cyclic(|this| Aggregator {
             members,
             catalog,
             present,
@@ -125,6 +126,8 @@ impl Aggregator {
             changes: watch::Sender::default(),
             policy: options.policy,
             views: Views::default(),
+            own_lists: OwnLists::default(),
+            this: this.clone(),
         }))
     }
 

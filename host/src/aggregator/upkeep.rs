@@ -1,9 +1,10 @@
 //! Background tasks that keep the catalog up to date.
 
 use super::runtime::Aggregator;
+use futures_util::future::BoxFuture;
 use ptc_base::time::{self, Instant};
-use ptc_upstreams::upstream::{FaultReason, UpstreamEvent};
-use std::sync::Weak;
+use ptc_upstreams::upstream::{CallFault, FaultReason, Upstream, UpstreamEvent};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -71,6 +72,39 @@ impl ListPace {
     }
 }
 
+/// What announced changes require.
+enum Announced {
+    /// The list may be another.
+    List,
+    /// Nothing.
+    Nothing,
+    /// No change will be announced any more.
+    End,
+}
+
+/// Waits for the next event, and until it is time to list.
+async fn announced(events: &mut broadcast::Receiver<UpstreamEvent>, pace: &mut ListPace) -> Announced {
+    let event = match events.recv().await {
+        Ok(event) => event,
+        // A change that was announced meanwhile is known where the list is.
+        Err(RecvError::Lagged(_)) => UpstreamEvent::ToolsChanged,
+        Err(RecvError::Closed) => return Announced::End,
+    };
+    match event {
+        UpstreamEvent::ToolsChanged => {
+            time::sleep(pace.wait(time::now())).await;
+            // One listing serves all that has been announced by now.
+            while !matches!(events.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
+            Announced::List
+        }
+        UpstreamEvent::Started => Announced::List,
+        UpstreamEvent::Ended { .. }
+        | UpstreamEvent::ResourcesChanged
+        | UpstreamEvent::PromptsChanged
+        | UpstreamEvent::ResourceUpdated { .. } => Announced::Nothing,
+    }
+}
+
 /// Keeps the catalog of now, and with it a live one, current with the upstream.
 pub(super) async fn follow(
     aggregator: Weak<Aggregator>,
@@ -79,33 +113,58 @@ pub(super) async fn follow(
 ) {
     let mut pace = ListPace::default();
     loop {
-        let event = match events.recv().await {
-            Ok(event) => event,
-            // A change that was announced meanwhile is known where the list is.
-            Err(RecvError::Lagged(_)) => UpstreamEvent::ToolsChanged,
-            Err(RecvError::Closed) => return,
-        };
-        if event == UpstreamEvent::ToolsChanged {
-            time::sleep(pace.wait(time::now())).await;
-            // One listing serves all that has been announced by now.
-            while !matches!(events.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
+        match announced(&mut events, &mut pace).await {
+            Announced::List => {}
+            Announced::Nothing => continue,
+            Announced::End => return,
         }
         let Some(aggregator) = aggregator.upgrade() else { return };
         let Some(member) = aggregator.members.get(&name) else { return };
-        let listed = match event {
-            UpstreamEvent::Started | UpstreamEvent::ToolsChanged => member.handle.list_tools().await,
-            UpstreamEvent::Ended { .. }
-            | UpstreamEvent::ResourcesChanged
-            | UpstreamEvent::PromptsChanged
-            | UpstreamEvent::ResourceUpdated { .. } => continue,
-        };
-        match listed {
+        match member.handle.list_tools().await {
             Ok(tools) => aggregator.take_tools(member, &tools).await,
-            Err(fault) => {
-                tracing::warn!(event = "upstream_list_failed", upstream = %name, reason = %fault.reason)
-            }
+            Err(fault) => note_failed(&name, &fault),
         }
     }
+}
+
+/// Keeps the list of a principal current with its own connection, until that is gone.
+pub(super) fn follow_own(
+    aggregator: Weak<Aggregator>,
+    name: String,
+    principal: Arc<str>,
+    own: &Arc<dyn Upstream>,
+    mut events: broadcast::Receiver<UpstreamEvent>,
+) -> BoxFuture<'static, ()> {
+    let own = Arc::downgrade(own);
+    // In a box, as what it takes may begin another one.
+    Box::pin(async move {
+        let mut pace = ListPace::default();
+        loop {
+            let announced = announced(&mut events, &mut pace).await;
+            let Some(aggregator) = aggregator.upgrade() else { return };
+            let (own, member) = match (announced, own.upgrade(), aggregator.members.get(&name)) {
+                (Announced::Nothing, ..) => continue,
+                (Announced::List, Some(own), Some(member)) => (own, member),
+                _ => {
+                    aggregator.own_lists.forget(&name, &principal);
+                    return;
+                }
+            };
+            let turn = aggregator.own_lists.turn();
+            let taken = match own.list_tools().await {
+                Ok(tools) => aggregator.take_own(member, &principal, &own, &tools, turn).await,
+                Err(fault) => Err(fault),
+            };
+            if let Err(fault) = taken {
+                note_failed(&name, &fault);
+                aggregator.note_unknown(&name, &principal, Some(&fault));
+            }
+        }
+    })
+}
+
+fn note_failed(name: &str, fault: &CallFault) {
+    tracing::warn!(event = "upstream_list_failed", upstream = %name, reason = %fault.reason);
 }
 
 #[cfg(test)]

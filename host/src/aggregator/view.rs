@@ -29,22 +29,26 @@ pub struct View<'a> {
     aggregator: &'a Aggregator,
     /// `None`: everything.
     grant: Option<Arc<Grant>>,
+    /// Whose own lists it shows, of upstreams that each principal signs in to for itself; `None`: what all share.
+    principal: Option<&'a str>,
 }
 
 impl Aggregator {
-    /// What the caller of this authority sees. Without one, and if there is a policy, it is a caller of which nothing is known.
+    /// What callers of this authority see, without the lists that one of them has of its [own](View::of). Without an authority, and
+    /// if there is a policy, it is a caller of which nothing is known.
     pub fn view(&self, authority: Option<&Arc<Authority>>) -> View<'_> {
         self.view_by(authority, "")
     }
 
     /// What the caller of a program sees.
-    pub(super) fn view_of(&self, run: &RunContext) -> View<'_> {
-        self.view_by(run.authority.as_ref(), run.principal.as_deref().unwrap_or(PROCESS))
+    pub(super) fn view_of<'a>(&'a self, run: &'a RunContext) -> View<'a> {
+        let principal = run.principal.as_deref();
+        View { principal, ..self.view_by(run.authority.as_ref(), principal.unwrap_or(PROCESS)) }
     }
 
     /// What a caller sees of which nothing but the name is known.
-    pub(super) fn view_of_name(&self, principal: Option<&str>) -> View<'_> {
-        self.view_by(None, principal.unwrap_or(PROCESS))
+    pub(super) fn view_of_name<'a>(&'a self, principal: Option<&'a str>) -> View<'a> {
+        View { principal, ..self.view_by(None, principal.unwrap_or(PROCESS)) }
     }
 
     fn view_by(&self, authority: Option<&Arc<Authority>>, principal: &str) -> View<'_> {
@@ -53,16 +57,22 @@ impl Aggregator {
             (None, Some(policy)) => Some(policy.of_name(principal).grant.clone()),
             (None, None) => None,
         };
-        View { aggregator: self, grant }
+        View { aggregator: self, grant, principal: None }
     }
 
     /// Everything, for what acts for the operator and for no caller.
     pub fn unfiltered(&self) -> View<'_> {
-        View { aggregator: self, grant: None }
+        View { aggregator: self, grant: None, principal: None }
     }
 }
 
 impl<'a> View<'a> {
+    /// The same, with the lists that this principal has of its own.
+    #[must_use]
+    pub fn of(self, principal: &'a str) -> View<'a> {
+        View { principal: Some(principal), ..self }
+    }
+
     /// The catalog that programs see now.
     pub fn catalog(&self) -> Catalog {
         self.seen(self.aggregator.catalog())
@@ -80,9 +90,13 @@ impl<'a> View<'a> {
     }
 
     fn seen(&self, all: Catalog) -> Catalog {
-        match &self.grant {
+        let shared = match &self.grant {
             None => all,
             Some(grant) => self.aggregator.views.filtered(grant, all),
+        };
+        match self.principal {
+            None => shared,
+            Some(principal) => self.aggregator.own_lists.in_place(principal, self.grant.as_ref(), shared),
         }
     }
 
@@ -251,7 +265,7 @@ impl GrantCatalogs {
 }
 
 /// What a grant shows of an upstream; `None` if nothing.
-fn shown_by(grant: &Grant, entry: &Arc<ServerEntry>) -> Option<Arc<ServerEntry>> {
+pub(super) fn shown_by(grant: &Grant, entry: &Arc<ServerEntry>) -> Option<Arc<ServerEntry>> {
     let name = &entry.name;
     if !grant.upstream(name) {
         return None;

@@ -420,6 +420,15 @@ impl Catalog {
         Self { servers: servers.into() }
     }
 
+    /// This snapshot with these entries in the places of those of the same names.
+    #[must_use]
+    pub(crate) fn with_servers(&self, replaced: Vec<Arc<ServerEntry>>) -> Self {
+        self.filter_map(|known| {
+            let other = replaced.iter().find(|other| other.name == known.name);
+            Some(other.unwrap_or(known).clone())
+        })
+    }
+
     /// Whether this is the very snapshot that `other` is.
     pub(crate) fn is(&self, other: &Catalog) -> bool {
         Arc::ptr_eq(&self.servers, &other.servers)

@@ -140,7 +140,7 @@ fn call(record: &RecentCall) -> String {
 fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
     let redactor = upstreams.redactor().for_principal(Some(principal.name()));
     let shared: Arc<str> = principal.shared_name();
-    let view = upstreams.view(principal.authority());
+    let view = upstreams.view(principal.authority()).of(principal.name());
     let seen = view.catalog();
     write_array(object.key("upstreams"), view.upstreams(), |out, (config, handle)| {
         // If each caller signs in for itself, the faults of others are not shown to this caller.
@@ -193,8 +193,10 @@ fn phase(phase: Phase) -> &'static str {
 /// The tools that a caller sees. Names and descriptions were scrubbed when they were listed.
 pub fn catalog(sources: &Sources, principal: &Principal) -> String {
     object_text(|object| {
-        let catalog =
-            sources.upstreams.as_ref().map(|upstreams| upstreams.view(principal.authority()).catalog());
+        let seen = |upstreams: &Arc<Aggregator>| {
+            upstreams.view(principal.authority()).of(principal.name()).catalog()
+        };
+        let catalog = sources.upstreams.as_ref().map(seen);
         let servers = catalog.iter().flat_map(|catalog| catalog.servers());
         write_array(object.key("servers"), servers, |out, server| {
             let json = object_text(|object| {

@@ -38,20 +38,26 @@ pub(super) fn task(
     }
     let catalog_bytes = settings.aggregator.catalog_bytes;
     // The operator's own summary is told to all.
-    let own = planner.capability_summary.is_some();
+    let is_told = planner.capability_summary.is_some();
     let everything = aggregator.unfiltered().advertised();
     let summary = capability_summary(planner, &everything, mode)?;
     let told = summary.clone();
     let (upstreams, known_by) = (Arc::downgrade(aggregator), planner.clone());
-    let known_to: Arc<CatalogOfCaller> = Arc::new(move |authority| {
-        let Some(upstreams) = upstreams.upgrade() else { return TaskCatalog::default() };
-        let catalog = upstreams.view(Some(authority)).advertised();
-        let summary = match own {
+    let known_to: Arc<CatalogOfCaller> = Arc::new(move |authority, principal| {
+        let upstreams = upstreams.upgrade()?;
+        let own = principal.filter(|principal| upstreams.has_own_lists(principal));
+        let view = match (authority, own) {
+            (None, None) => return None,
+            (_, None) => upstreams.view(authority),
+            (_, Some(principal)) => upstreams.view(authority).of(principal),
+        };
+        let catalog = view.advertised();
+        let summary = match is_told {
             true => told.clone(),
             // A generated one cannot fail.
             false => capability_summary(&known_by, &catalog, mode).unwrap_or_default(),
         };
-        TaskCatalog { snapshot: snapshot(&catalog, mode, catalog_bytes), catalog, summary }
+        Some(TaskCatalog { snapshot: snapshot(&catalog, mode, catalog_bytes), catalog, summary })
     });
     Ok(LispTask::new(TaskOptions {
         engine: engine.clone(),

@@ -49,7 +49,7 @@ const BELOW: [(&str, usize, &str); 6] = [
     ("sampling.rs", 2, "requests of an upstream in answer to a call that was admitted"),
     ("sign_in.rs", 2, "pages of upstreams about a question that the caller was asked"),
     ("start.rs", 4, "the start of all upstreams"),
-    ("upkeep.rs", 1, "the lists of all upstreams"),
+    ("upkeep.rs", 2, "the lists of all upstreams"),
     ("view.rs", 7, "the views"),
 ];
 

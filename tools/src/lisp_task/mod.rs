@@ -52,7 +52,7 @@ impl Tool for LispTask {
     }
 
     fn definition_for(&self, authority: &Arc<Authority>) -> Definition {
-        definition::definition(&self.options, &self.options.catalog(Some(authority)).summary)
+        definition::definition(&self.options, &self.options.catalog(Some(authority), None).summary)
     }
 
     fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Preparation {

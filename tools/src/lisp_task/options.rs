@@ -7,6 +7,7 @@ use ptc_host::catalog::Catalog;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls, Limits};
 use ptc_host::policy::Authority;
+use ptc_protocol::principal::Principal;
 use ptc_protocol::settings::Profile;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,15 +26,26 @@ pub struct TaskCatalog {
     pub summary: String,
 }
 
-/// Makes the catalog of one caller.
-pub type CatalogOfCaller = dyn Fn(&Arc<Authority>) -> TaskCatalog + Send + Sync;
+/// Makes the catalog of callers with an authority, or with the lists that the one of a name has of its own; `None` if that is
+/// what is told of all upstreams.
+pub type CatalogOfCaller = dyn Fn(Option<&Arc<Authority>>, Option<&str>) -> Option<TaskCatalog> + Send + Sync;
 
 impl TaskOptions {
-    /// What the caller of this authority and its planner are told of the upstreams.
-    pub(super) fn catalog(&self, authority: Option<&Arc<Authority>>) -> Arc<TaskCatalog> {
-        match (authority, &self.known_to) {
-            (Some(authority), Some(known_to)) => Arc::new(known_to(authority)),
-            _ => self.known.clone(),
+    /// What a planner is told of the upstreams for this caller.
+    pub(super) fn catalog_of(&self, principal: &Principal) -> Arc<TaskCatalog> {
+        self.catalog(principal.authority(), Some(principal.name()))
+    }
+
+    /// What callers of this authority are told of the upstreams; with what one of them has of its own, if it is named.
+    pub(super) fn catalog(
+        &self,
+        authority: Option<&Arc<Authority>>,
+        principal: Option<&str>,
+    ) -> Arc<TaskCatalog> {
+        let known_to = self.known_to.as_ref();
+        match known_to.and_then(|known_to| known_to(authority, principal)) {
+            Some(known) => Arc::new(known),
+            None => self.known.clone(),
         }
     }
 }
@@ -51,7 +63,7 @@ pub struct TaskOptions {
     pub upstreams: Arc<dyn HostCalls>,
     /// What is told of all upstreams.
     pub known: Arc<TaskCatalog>,
-    /// Makes what the planner of one caller is told, whom the policy may not show all upstreams.
+    /// Makes what the planner of one caller is told, whom the policy may not show all upstreams, or who has lists of its own.
     pub known_to: Option<Arc<CatalogOfCaller>>,
     /// Turns and the operator's texts.
     pub planner: PlannerConfig,

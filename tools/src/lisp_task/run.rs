@@ -63,7 +63,7 @@ pub(super) async fn run(
         redactor.clone(),
         journal.clone(),
     ));
-    let known = options.catalog(principal.authority());
+    let known = options.catalog_of(&principal);
     let ledger = Ledger::new(Arc::new(known.catalog.clone()));
     let agent = match agent(options, &known, &task) {
         Ok(agent) => agent,

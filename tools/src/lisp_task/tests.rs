@@ -200,20 +200,23 @@ async fn a_planner_knows_what_its_caller_sees_and_its_programs_have_the_callers_
         (Arc::new(ScriptedLlm::new(vec![program(&format!("{READ} (return 1)"))])), Arc::<Callers>::default());
     let mut options = options(Ok(llm.clone()));
     options.upstreams = callers.clone();
-    options.known_to = Some(Arc::new(|authority| TaskCatalog {
-        snapshot: format!("SNAPSHOT of {}", authority.caller.principal),
-        summary: format!("SUMMARY of {}", authority.caller.principal),
-        ..TaskCatalog::default()
+    options.known_to = Some(Arc::new(|authority, own| {
+        let caller = &authority?.caller.principal;
+        Some(TaskCatalog {
+            snapshot: format!("SNAPSHOT of {caller}, own lists of {own:?}"),
+            summary: format!("SUMMARY of {caller}, own lists of {own:?}"),
+            ..TaskCatalog::default()
+        })
     }));
     let tool = LispTask::new(options.clone());
     assert!(tool.definition().description.contains("- fs: read->:map"));
     let listed = tool.definition_for(ann.authority().unwrap()).description;
-    assert!(listed.contains("SUMMARY of ann") && !listed.contains("fs: read"), "{listed}");
+    assert!(listed.contains("SUMMARY of ann, own lists of None") && !listed.contains("fs: read"), "{listed}");
     let arguments = json!({"task": "Count.", "context": {"path": "/r"}});
     let (body, _) = call_as(ann, options, arguments).await;
     assert_eq!(body["status"], "ok", "{body}");
     let system = &llm.requests()[0].system;
-    assert!(system.contains("SNAPSHOT of ann"), "{system}");
+    assert!(system.contains("SNAPSHOT of ann, own lists of Some(\"ann\")"), "{system}");
     assert_eq!(*callers.0.lock(), [Some("ann".into())]);
 }
 

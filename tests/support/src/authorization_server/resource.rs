@@ -67,14 +67,23 @@ impl Shared {
             return (if hit.method == "DELETE" { 200 } else { 405 }, Vec::new(), Vec::new());
         }
         let method = hit.json["method"].as_str().unwrap_or_default();
+        let own = script.own_tools.get(&access.family).map_or(&[][..], Vec::as_slice);
         let result = match method {
             "initialize" => {
-                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}, "prompts": {}}, "serverInfo": {"name": "scripted", "version": "1"}})
+                let mut result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}, "resources": {}, "prompts": {}}, "serverInfo": {"name": "scripted", "version": "1"}});
+                if !own.is_empty() {
+                    result["instructions"] = format!("You may {}.", own.join(" and ")).into();
+                }
+                result
             }
             "tools/list" => {
-                let tools =
+                let plain =
                     ["whoami", "write"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
-                json!({"tools": tools})
+                let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"], "additionalProperties": false});
+                let own = own.iter().map(|name| {
+                    json!({"name": name, "description": format!("Does {name}."), "inputSchema": schema})
+                });
+                json!({"tools": plain.into_iter().chain(own).collect::<Vec<_>>()})
             }
             "tools/call" => {
                 let refusal =
@@ -86,7 +95,14 @@ impl Shared {
                 let echoed = hit.header("authorization").unwrap_or_default();
                 json!({"content": [{"type": "text", "text": format!("family {} echoes {echoed}", access.family)}]})
             }
-            "resources/list" => json!({"resources": [{"uri": "note:1", "name": "one"}]}),
+            "resources/list" => {
+                let own = own.iter().map(|name| json!({"uri": format!("note:{name}"), "name": name}));
+                let one = json!({"uri": "note:1", "name": "one"});
+                json!({"resources": std::iter::once(one).chain(own).collect::<Vec<_>>()})
+            }
+            "prompts/list" => {
+                json!({"prompts": own.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()})
+            }
             "resources/read" => {
                 let text = format!("family {}", access.family);
                 json!({"contents": [{"uri": hit.json["params"]["uri"], "text": text}]})
@@ -100,7 +116,14 @@ impl Shared {
                 );
             }
         };
-        let mut answer = json_answer(200, &json!({"jsonrpc": "2.0", "id": hit.json["id"], "result": result}));
+        let reply = json!({"jsonrpc": "2.0", "id": hit.json["id"], "result": result});
+        let mut answer = json_answer(200, &reply);
+        if method == "tools/call" && script.announces_list {
+            let note = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            let events = format!("data: {note}\n\ndata: {reply}\n\n");
+            let kind = ("content-type".to_owned(), "text/event-stream".to_owned());
+            answer = (200, vec![kind], events.into_bytes());
+        }
         if method == "initialize" {
             answer.1.push(("mcp-session-id".to_owned(), "session-1".to_owned()));
         }

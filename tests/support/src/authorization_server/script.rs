@@ -122,6 +122,10 @@ pub struct Script {
     pub challenge: Option<String>,
     /// The status of challenges, where it is not 401.
     pub challenges_with: Option<u16>,
+    /// Names of more tools, by the family of the tokens of who asks: each is also the name of a resource, and of a prompt.
+    pub own_tools: HashMap<usize, Vec<&'static str>>,
+    /// Whether the next call is told first that the list of tools has changed.
+    pub announces_list: bool,
     /// Scopes that the tool `write` needs.
     pub write_needs: Vec<&'static str>,
     /// Secrets of clients that were registered beforehand, by id; without a secret they are public.
@@ -170,6 +174,8 @@ impl Default for Script {
             challenged: None,
             challenge: None,
             challenges_with: None,
+            own_tools: HashMap::new(),
+            announces_list: false,
             write_needs: Vec::new(),
             clients: HashMap::new(),
             id_token: Value::Object(Default::default()),

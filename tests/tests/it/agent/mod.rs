@@ -1,7 +1,7 @@
 //! `ptc agent` as a process, against a provider and an upstream of our own.
 
 mod kept;
-mod model;
+pub(crate) mod model;
 mod sampling;
 
 use model::{Provider, answer, calls, cut, says};

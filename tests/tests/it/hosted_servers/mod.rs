@@ -6,6 +6,7 @@ mod asked;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod leaks;
+mod own_lists;
 mod page;
 mod person;
 mod programs;

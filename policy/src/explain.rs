@@ -10,6 +10,7 @@ use ptc_mcp::json::Raw;
 use super::argument::ArgumentRefusal;
 use super::caller::Caller;
 use super::grant::{Access, Grant};
+use super::identity::Identity;
 use super::policy::Policy;
 use super::rule::{Condition, Rule, UpstreamRule, fits};
 
@@ -52,6 +53,10 @@ pub struct Explanation {
     pub patterns: Vec<PatternMatch>,
     /// What the rules that allow the tool say of the arguments, if there are some to judge.
     pub arguments: Vec<ArgumentMatch>,
+    /// What matching rules say of the sign-in at the upstream, in order.
+    pub identities: Vec<IdentityMatch>,
+    /// Whose sign-in calls of the upstream use, if a rule says so; otherwise the entry of the upstream does.
+    pub identity: Option<Identity>,
     /// What holds for a caller that no rule matches, if the caller is such a one: whether everything is allowed.
     pub by_default: Option<bool>,
 }
@@ -76,6 +81,15 @@ pub struct PatternMatch {
     pub list: &'static str,
     /// The pattern.
     pub pattern: Box<str>,
+}
+
+/// What a rule says of the sign-in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityMatch {
+    /// `rules[1].upstreams.github.identity`
+    pub place: Box<str>,
+    /// Whose sign-in it wants.
+    pub identity: Identity,
 }
 
 /// What a rule that allows the tool says of the arguments.
@@ -114,7 +128,12 @@ impl Policy {
             let allowing = about().filter(|(_, rule)| fits(&rule.allow, tool));
             allowing.map(move |(place, rule)| ArgumentMatch::of(&place, rule, tool, arguments))
         });
+        let identities = about().filter_map(|(place, rule)| {
+            Some(IdentityMatch { place: format!("{place}.identity").into(), identity: rule.identity? })
+        });
         Explanation {
+            identities: identities.collect(),
+            identity: grant.identity(upstream),
             verdict: verdict(&grant, upstream, tool, arguments),
             patterns,
             arguments: arguments_judged.collect(),

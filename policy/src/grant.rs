@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ptc_mcp::json::Raw;
 
 use super::argument::ArgumentRefusal;
+use super::identity::Identity;
 use super::limits::Limits;
 use super::rule::{Rule, UpstreamRule, fits};
 
@@ -126,6 +127,12 @@ impl Grant {
         let mut allowing = self.about(upstream).filter(|rule| fits(&rule.allow, tool)).peekable();
         allowing.peek().is_some()
             && allowing.all(|rule| rule.arguments.iter().any(|rules| rules.tools.matches(tool)))
+    }
+
+    /// Whose sign-in the caller's calls of an upstream use, if one of the rules says so: its own, if one of several wants that.
+    pub fn identity(&self, upstream: &str) -> Option<Identity> {
+        let chosen = self.about(upstream).filter_map(|rule| rule.identity);
+        chosen.reduce(|one, other| if one == Identity::Shared { other } else { one })
     }
 
     /// How much the caller may use: of each limit what the first rule says that sets it.

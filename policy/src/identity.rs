@@ -8,3 +8,13 @@ pub enum Identity {
     /// That of all callers.
     Shared,
 }
+
+impl Identity {
+    /// The word in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Identity::PerPrincipal => "per_principal",
+            Identity::Shared => "shared",
+        }
+    }
+}

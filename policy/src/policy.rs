@@ -123,15 +123,18 @@ impl Policy {
         idle
     }
 
-    /// The pattern of a rule that wants another sign-in at an upstream than its entry's, which is `own`; `None`: it has none.
-    pub fn other_identity(&self, upstream: &str, own: Option<Identity>) -> Option<(&str, Identity)> {
+    /// The pattern of a rule that wants the caller's own sign-in at an upstream where people have none. `most`: the sign-in that
+    /// the upstream can have; `None`: none.
+    pub fn impossible_identity(&self, upstream: &str, most: Option<Identity>) -> Option<&str> {
         let about = self.rules.iter().flat_map(|rule| rule.about(upstream));
-        let mut wanted = about.filter_map(|rule| Some((rule.upstreams.as_str(), rule.identity?)));
-        // A pattern for many is about those that are signed in to.
-        wanted.find(|(pattern, identity)| match own {
-            Some(own) => own != *identity,
-            None => !pattern.contains('*'),
-        })
+        let wanted = about.filter(|rule| rule.identity == Some(Identity::PerPrincipal));
+        let mut patterns = wanted.map(|rule| rule.upstreams.as_str());
+        match most {
+            Some(Identity::PerPrincipal) => None,
+            Some(Identity::Shared) => patterns.next(),
+            // A pattern for many is about those that are signed in to.
+            None => patterns.find(|pattern| !pattern.contains('*')),
+        }
     }
 
     /// Whether callers whom no rule matches may do everything.

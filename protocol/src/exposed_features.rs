@@ -344,7 +344,7 @@ impl ExposedFeatures {
 
     /// What this caller sees of the upstreams.
     fn view<'a>(&'a self, principal: &'a Principal) -> View<'a> {
-        self.upstreams.view(principal.authority()).of(principal.name())
+        self.upstreams.view(principal.authority()).of(principal.known_name())
     }
 }
 

@@ -151,7 +151,7 @@ pub(super) async fn answer(
         }
         let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
         let charge = ReplyCharge::new(run.memory.clone());
-        let caller = caller_of(&run);
+        let caller = caller_of(&view, &run, member);
         let sent = Call {
             tool,
             arguments: &arguments,
@@ -189,7 +189,9 @@ pub(super) async fn answer(
             }
             Err(fault) => fault,
         };
-        aggregator.note_unknown(server, run.principal.as_deref().unwrap_or_default(), Some(&fault));
+        if let Some(account) = caller.account.or(caller.principal) {
+            aggregator.note_unknown(server, account, Some(&fault));
+        }
         if fault.answer.is_some() {
             run.arrived.borrow_mut().push(charge);
         }

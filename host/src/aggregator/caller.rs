@@ -1,9 +1,16 @@
 //! The identity for which a program calls upstreams.
 
+use super::configured_upstream::ConfiguredUpstream;
+use super::view::View;
 use ptc_engine::RunContext;
 use ptc_upstreams::upstream::Caller;
 
-/// The principal of a program, and who listens.
-pub(super) fn caller_of(run: &RunContext) -> Caller<'_> {
-    Caller { principal: run.principal.as_ref(), audience: run.audience.as_ref(), ..Caller::default() }
+/// The principal of a program, whose sign-in it uses at an upstream, and who listens. `view` is that of the program.
+pub(super) fn caller_of<'a>(view: &View<'a>, run: &'a RunContext, member: &ConfiguredUpstream) -> Caller<'a> {
+    Caller {
+        principal: run.principal.as_ref(),
+        account: view.account(member),
+        audience: run.audience.as_ref(),
+        ..Caller::default()
+    }
 }

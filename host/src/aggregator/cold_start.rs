@@ -1,5 +1,6 @@
 //! Starting an upstream for a call (upstreams.md 6.2).
 
+use super::caller::caller_of;
 use super::runtime::Aggregator;
 use super::usage::ProgramUsage;
 use ptc_base::time::timeout_at;
@@ -23,9 +24,11 @@ pub(super) async fn start(
     if let Some(fault) = usage.failed_start(server) {
         return Err(UpstreamStartError { fault: CallFault::unavailable(fault).never_sent(), tried: false });
     }
+    let view = aggregator.view_of(run);
+    let Some(member) = view.member(server) else { return Ok(()) };
+    let caller = caller_of(&view, run, member);
     // In a box, as most calls need no start and none should carry the room for it.
-    let loaded =
-        Box::pin(timeout_at(run.deadline(), aggregator.load_for(server, run.principal.as_ref()))).await;
+    let loaded = Box::pin(timeout_at(run.deadline(), aggregator.load_for(server, caller))).await;
     let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
     loaded.map_err(|fault| {
         // Whether somebody has signed in meanwhile costs next to nothing to look at.

@@ -1,6 +1,7 @@
 //! The upstreams' current tools, against which calls are checked (rulings 58 and 59). A snapshot proves nothing about an
 //! upstream that has announced a change since, or has died: its next start may list other tools.
 
+use super::caller::caller_of;
 use super::cold_start::start;
 use super::configured_upstream::ConfiguredUpstream;
 use super::runtime::Aggregator;
@@ -25,11 +26,11 @@ pub(super) async fn renewed(
 ) -> Result<Option<Catalog>, (CallFault, bool)> {
     let loaded = known.server(server).is_some_and(|entry| entry.loaded);
     let Some(member) = view.member(server).filter(|_| loaded) else { return Ok(None) };
-    let upstream = serving(member, run).map_err(|fault| (fault, false))?;
+    let upstream = serving(view, member, run).map_err(|fault| (fault, false))?;
     if upstream.health().phase != Phase::Started {
         start(aggregator, run, server).await.map_err(|failed| (failed.fault, failed.tried))?;
     }
-    let renewing = time::timeout_at(run.deadline(), renew(aggregator, member, run));
+    let renewing = time::timeout_at(run.deadline(), renew(aggregator, view, member, run));
     renewing
         .await
         .unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not list its tools in time")))
@@ -38,22 +39,29 @@ pub(super) async fn renewed(
     Ok((!present.same_entry(known, server)).then_some(present))
 }
 
-/// The upstream that serves the caller: its own, where each signs in for itself.
-fn serving(member: &ConfiguredUpstream, run: &RunContext) -> Result<Arc<dyn Upstream>, CallFault> {
-    member.handle.of_principal(run.principal.as_ref()).unwrap_or_else(|| Ok(member.handle.clone()))
+/// The upstream that serves the caller: that of its own account, if it has one.
+fn serving(
+    view: &View<'_>,
+    member: &ConfiguredUpstream,
+    run: &RunContext,
+) -> Result<Arc<dyn Upstream>, CallFault> {
+    let caller = caller_of(view, run, member);
+    member.handle.serving(caller).unwrap_or_else(|| Ok(member.handle.clone()))
 }
 
 /// Takes an upstream's list, which sends a request only if the upstream has announced a change.
 async fn renew(
     aggregator: &Aggregator,
+    view: &View<'_>,
     member: &ConfiguredUpstream,
     run: &RunContext,
 ) -> Result<(), CallFault> {
-    match (member.handle.of_principal(run.principal.as_ref()), &run.principal) {
-        (Some(own), Some(principal)) => {
+    let caller = caller_of(view, run, member);
+    match (member.handle.serving(caller), caller.account.or(caller.principal)) {
+        (Some(own), Some(account)) => {
             let (own, turn) = (own?, aggregator.own_lists.turn());
             let tools = own.list_tools().await?;
-            aggregator.take_own(member, principal, &own, &tools, turn).await
+            aggregator.take_own(member, account, &own, &tools, turn).await
         }
         (Some(own), None) => own.map(drop),
         (None, _) => {
@@ -75,12 +83,14 @@ pub(super) async fn with_changes(
     let ToolRef { server, tool } = asked;
     let Some(member) = view.member(server) else { return answer };
     let before = view.catalog();
-    if serving(member, run).is_ok_and(|upstream| upstream.health().phase == Phase::Started) {
+    if serving(view, member, run).is_ok_and(|upstream| upstream.health().phase == Phase::Started) {
         // If the upstream cannot say, what it said last stands.
-        let _ = time::timeout_at(run.deadline(), renew(aggregator, member, run)).await;
+        let _ = time::timeout_at(run.deadline(), renew(aggregator, view, member, run)).await;
     }
     let (then, now) = (view.catalog(), view.present());
-    let is_own = run.principal.as_ref().is_some_and(|name| aggregator.own_lists.has(server, name));
+    let caller = caller_of(view, run, member);
+    let account = caller.account.or(caller.principal);
+    let is_own = account.is_some_and(|account| aggregator.own_lists.has(server, account));
     if is_own && !now.same_entry(&before, server) {
         // There is no snapshot of a list of one's own.
         return query.answer(&now, aggregator.limits.max_discovery_bytes, |steps| run.charge(steps)).await;

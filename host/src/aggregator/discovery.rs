@@ -3,6 +3,7 @@
 use super::shape_file::SeenTool;
 use ptc_mcp::json::Value;
 
+use super::caller::caller_of;
 use super::current_tools::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
@@ -64,12 +65,14 @@ async fn found(
         Needs::Everything => catalog.servers().map(|server| server.name.clone()).collect(),
     };
     let cold = cold.into_iter().filter(|name| catalog.server(name).is_some_and(|server| !server.loaded));
+    let view_then = &view;
     let loads = cold.map(|name| async move {
+        let Some(member) = view_then.member(&name) else { return };
+        let caller = caller_of(view_then, run, member);
         if ProgramUsage::of(run).failed_start(&name).is_some() {
             return;
         }
-        let loaded =
-            time::timeout_at(run.deadline(), aggregator.load_for(&name, run.principal.as_ref())).await;
+        let loaded = time::timeout_at(run.deadline(), aggregator.load_for(&name, caller)).await;
         if let Ok(Err(fault)) = loaded
             && !fault.uncounted
         {

@@ -8,7 +8,7 @@ use super::runtime::Aggregator;
 use ptc_base::time;
 use ptc_engine::questions::{ArgumentsDigest, MAX_ASKED_BYTES};
 use ptc_engine::{Asker, whole_millis};
-use ptc_upstreams::upstream::{Call, CallFault, CallReply};
+use ptc_upstreams::upstream::{Call, CallFault, CallReply, Caller};
 
 impl Aggregator {
     /// Calls a tool of `server` under the same policy as programs: where it needs an approval, `asker` has it given. The time
@@ -23,7 +23,7 @@ impl Aggregator {
         asker: Option<&Arc<dyn Asker>>,
     ) -> Result<CallReply, CallFault> {
         let principal = call.caller.principal.map(|name| &**name);
-        let view = self.view_of_name(principal);
+        let view = self.view_of_name(call.caller.principal);
         let Some(member) = view.member(server) else {
             return Err(CallFault::upstream_error(format!("no upstream '{server}' configured")));
         };
@@ -75,7 +75,8 @@ impl Aggregator {
             Ok(()) => {
                 let mut limits = call.limits;
                 limits.deadline += began.saturating_duration_since(asked);
-                member.handle.call(Call { limits, ..call }).await
+                let caller = Caller { account: view.account(member), ..call.caller };
+                member.handle.call(Call { limits, caller, ..call }).await
             }
             Err(fault) => Err(fault),
         };

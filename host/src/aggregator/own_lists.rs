@@ -1,7 +1,8 @@
-//! The lists of upstreams that each principal signs in to for itself (auth.md 12.2): what a server told the connection of one
-//! principal is shown to that principal, and to nobody else.
+//! The lists of upstreams that principals sign in to for themselves (auth.md 12.2): what a server told the connection of one account
+//! is shown to those who call with that account, and to nobody else. It is that of one principal, or `*` where a rule of the policy
+//! chooses the sign-in of all.
 //!
-//! A list of its own takes the place of the entry that all share, in the views of its principal alone. It is the list of now, in
+//! A list of its own takes the place of the entry that all share, in the views of those callers alone. It is the list of now, in
 //! every mode: the frozen mode freezes what all share. None of it is written into the cache of lists.
 
 use super::view::shown_by;
@@ -9,22 +10,24 @@ use crate::catalog::{Catalog, ServerEntry};
 use ptc_base::memory::{HeldMemory, MemoryBudget};
 use ptc_base::sync::Mutex;
 use ptc_policy::Grant;
+use ptc_secret::credentials::EVERYONE;
+use ptc_upstreams::config::UpstreamConfig;
 use ptc_upstreams::upstream::{CallFault, FaultReason, ToolInfo};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::task::AbortHandle;
 
-/// Principals whose lists of one upstream are kept. That of the one that looked least recently is forgotten, and read again when it
+/// Accounts whose lists of one upstream are kept. That of the one that looked least recently is forgotten, and read again when it
 /// is needed.
-const MAX_PRINCIPALS: usize = 256;
+const MAX_ACCOUNTS: usize = 256;
 /// What a list takes in memory, as a multiple of its text: the text itself, the schemas that were read, the words for searches.
 const BYTES_OF_TEXT: usize = 4;
 
 /// The own lists of all upstreams.
 #[derive(Default)]
 pub(super) struct OwnLists {
-    /// Whether there has been any. Servers without such upstreams look no further.
+    /// Whether there has been any, or may be where a list is shared. Servers without such upstreams look no further.
     any: AtomicBool,
     /// By upstream.
     lists: Mutex<HashMap<String, UpstreamLists>>,
@@ -32,10 +35,10 @@ pub(super) struct OwnLists {
     ticks: AtomicU64,
 }
 
-/// Those of one upstream, by principal.
+/// Those of one upstream, by account.
 type UpstreamLists = HashMap<Arc<str>, OwnList>;
 
-/// The list of one principal.
+/// The list of one account.
 struct OwnList {
     /// What the entry was made of.
     taken: Arc<[ToolInfo]>,
@@ -80,6 +83,12 @@ impl OwnList {
 }
 
 impl OwnLists {
+    /// None yet. Of `shared` upstreams a rule may give callers a list of their own in place of the one that all share.
+    pub(super) fn new(shared: impl Iterator<Item = String>) -> Self {
+        let lists: HashMap<_, _> = shared.map(|upstream| (upstream, UpstreamLists::new())).collect();
+        Self { any: AtomicBool::new(!lists.is_empty()), lists: Mutex::new(lists), ticks: AtomicU64::new(0) }
+    }
+
     fn tick(&self) -> u64 {
         self.ticks.fetch_add(1, Ordering::Relaxed)
     }
@@ -89,8 +98,14 @@ impl OwnLists {
         Turn(self.tick())
     }
 
-    /// The catalog as a principal sees it, of one that has been filtered for its grant.
-    pub(super) fn in_place(&self, principal: &str, grant: Option<&Arc<Grant>>, shared: Catalog) -> Catalog {
+    /// The catalog of a view, of one that has been filtered for its grant. `account_of` an upstream gives the account whose list the
+    /// view shows, with the entry of the file; or nobody's, which is that of callers each for themselves; `None` if it is shared.
+    pub(super) fn in_place<'a>(
+        &self,
+        grant: Option<&Arc<Grant>>,
+        shared: Catalog,
+        account_of: impl Fn(&str) -> Option<(Option<&'a str>, &'a UpstreamConfig)>,
+    ) -> Catalog {
         if !self.any.load(Ordering::Acquire) {
             return shared;
         }
@@ -98,22 +113,27 @@ impl OwnLists {
         let mut lists = self.lists.lock();
         let mut own = Vec::new();
         for (name, of_upstream) in lists.iter_mut() {
-            let Some(list) = of_upstream.get_mut(principal) else { continue };
-            // Of an upstream that is gone, or hidden from it, the principal sees nothing.
-            if shared.entry(name).is_none() {
+            // Of an upstream that is gone, or hidden from it, the caller sees nothing.
+            let (Some((account, config)), Some(known)) = (account_of(name), shared.entry(name)) else {
                 continue;
+            };
+            match account.and_then(|account| of_upstream.get_mut(account)) {
+                Some(list) => {
+                    list.used = used;
+                    own.extend(list.shown(grant));
+                }
+                None if known.loaded => own.push(Arc::new(ServerEntry::unloaded(config))),
+                None => {}
             }
-            list.used = used;
-            own.extend(list.shown(grant));
         }
         drop(lists);
         if own.is_empty() { shared } else { shared.with_servers(own) }
     }
 
-    /// Whether there is a list of this principal.
-    pub(super) fn has(&self, upstream: &str, principal: &str) -> bool {
+    /// Whether there is a list of this account.
+    pub(super) fn has(&self, upstream: &str, account: &str) -> bool {
         self.any.load(Ordering::Acquire)
-            && self.lists.lock().get(upstream).is_some_and(|of_upstream| of_upstream.contains_key(principal))
+            && self.lists.lock().get(upstream).is_some_and(|of_upstream| of_upstream.contains_key(account))
     }
 
     /// Whether there is a list of this principal, of any upstream.
@@ -123,9 +143,9 @@ impl OwnLists {
     }
 
     /// Whether this is the list that is kept.
-    pub(super) fn has_taken(&self, upstream: &str, principal: &str, tools: &Arc<[ToolInfo]>) -> bool {
+    pub(super) fn has_taken(&self, upstream: &str, account: &str, tools: &Arc<[ToolInfo]>) -> bool {
         let lists = self.lists.lock();
-        let kept = lists.get(upstream).and_then(|of_upstream| of_upstream.get(principal));
+        let kept = lists.get(upstream).and_then(|of_upstream| of_upstream.get(account));
         kept.is_some_and(|kept| Arc::ptr_eq(&kept.taken, tools))
     }
 
@@ -133,10 +153,10 @@ impl OwnLists {
     /// task that keeps it current; without it, nothing is kept anew.
     ///
     /// # Errors
-    /// The memory of the principal has no room for it. What was kept is forgotten then.
+    /// The memory of the account has no room for it. What was kept is forgotten then.
     pub(super) fn keep(
         &self,
-        (upstream, principal): (&str, &Arc<str>),
+        (upstream, account): (&str, &Arc<str>),
         (taken, entry): (&Arc<[ToolInfo]>, Arc<ServerEntry>),
         turn: Turn,
         memory: Option<&MemoryBudget>,
@@ -148,22 +168,24 @@ impl OwnLists {
             lists.insert(upstream.to_owned(), UpstreamLists::new());
         }
         let Some(of_upstream) = lists.get_mut(upstream) else { return Ok(()) };
-        if of_upstream.get(principal).is_some_and(|kept| kept.listed > turn) {
+        if of_upstream.get(account).is_some_and(|kept| kept.listed > turn) {
             return Ok(());
         }
         // What it replaces gives its memory back first.
-        let follower = match (of_upstream.remove(principal), follow) {
+        let follower = match (of_upstream.remove(account), follow) {
             (Some(kept), None) => kept.follower,
             (_, Some(follow)) => follow(),
             (None, None) => return Ok(()),
         };
         let bytes = taken.iter().map(|tool| tool.json.get().len()).sum::<usize>() * BYTES_OF_TEXT;
-        let held = memory.map(|memory| HeldMemory::take(&memory.of(Some(principal)), bytes as u64));
+        // What is of all is in nobody's account.
+        let of = Some(account).filter(|account| ***account != *EVERYONE);
+        let held = memory.map(|memory| HeldMemory::take(&memory.of(of), bytes as u64));
         let held = held.transpose().map_err(|error| {
             let text = format!("no memory is left for the tools of upstream '{upstream}': {error}");
             CallFault::new(FaultReason::ResponseTooLarge, text).before_sending()
         })?;
-        if of_upstream.len() >= MAX_PRINCIPALS
+        if of_upstream.len() >= MAX_ACCOUNTS
             && let Some(oldest) = of_upstream.iter().min_by_key(|(_, list)| list.used)
         {
             let oldest = oldest.0.clone();
@@ -171,18 +193,18 @@ impl OwnLists {
         }
         let taken = taken.clone();
         let list = OwnList { taken, entry, seen: None, listed: turn, used, _memory: held, follower };
-        of_upstream.insert(principal.clone(), list);
+        of_upstream.insert(account.clone(), list);
         self.any.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Forgets the list of a principal: its connection is gone, or does not know the principal any more.
-    pub(super) fn forget(&self, upstream: &str, principal: &str) {
+    /// Forgets the list of an account: its connection is gone, or does not know it any more.
+    pub(super) fn forget(&self, upstream: &str, account: &str) {
         if !self.any.load(Ordering::Acquire) {
             return;
         }
         if let Some(of_upstream) = self.lists.lock().get_mut(upstream) {
-            of_upstream.remove(principal);
+            of_upstream.remove(account);
         }
     }
 }
@@ -222,8 +244,13 @@ mod tests {
         lists.keep(("crm", &principal.into()), (&taken, entry), turn, memory, Some(follow))
     }
 
-    fn seen(lists: &OwnLists, principal: &str) -> Vec<String> {
-        let catalog = lists.in_place(principal, None, shared());
+    fn place(lists: &OwnLists, account: Option<&str>, shared: Catalog) -> Catalog {
+        let config = fixtures::upstream("crm", json!({}));
+        lists.in_place(None, shared, |_| Some((account, &config)))
+    }
+
+    fn seen(lists: &OwnLists, account: &str) -> Vec<String> {
+        let catalog = place(lists, Some(account), shared());
         assert_eq!(catalog.servers().len(), 2);
         catalog.server("crm").unwrap().tools().iter().map(|tool| tool.name.clone()).collect()
     }
@@ -231,7 +258,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_is_shown_to_its_principal_alone() {
         let lists = OwnLists::default();
-        assert!(lists.in_place("ann", None, shared()).server("crm").unwrap().tools().is_empty());
+        assert!(seen(&lists, "ann").is_empty());
         keep(&lists, "ann", &["read", "write"], lists.turn(), None).unwrap();
         keep(&lists, "ben", &["read"], lists.turn(), None).unwrap();
         assert_eq!(seen(&lists, "ann"), ["read", "write"]);
@@ -241,9 +268,20 @@ mod tests {
         assert!(seen(&lists, "ann").is_empty() && lists.has("crm", "ben"));
         let without = Catalog::new([fixtures::server("time", vec![])]);
         assert!(
-            lists.in_place("ben", None, without.clone()).is(&without),
+            place(&lists, Some("ben"), without.clone()).is(&without),
             "an upstream that is hidden stays so"
         );
+    }
+
+    #[tokio::test]
+    async fn callers_with_accounts_of_their_own_do_not_see_the_list_that_others_share() {
+        let lists = OwnLists::new(["crm".to_owned()].into_iter());
+        let shared = Catalog::new([fixtures::server("crm", vec![json!({"name": "of_all"})])]);
+        for account in [Some("ann"), None] {
+            let seen = place(&lists, account, shared.clone());
+            assert!(!seen.server("crm").unwrap().loaded && seen.server("crm").unwrap().tools().is_empty());
+        }
+        assert!(lists.in_place(None, shared.clone(), |_| None).is(&shared));
     }
 
     #[tokio::test]
@@ -258,13 +296,13 @@ mod tests {
     #[tokio::test]
     async fn the_list_that_was_looked_at_least_recently_is_forgotten() {
         let lists = OwnLists::default();
-        for number in 0..MAX_PRINCIPALS {
+        for number in 0..MAX_ACCOUNTS {
             keep(&lists, &number.to_string(), &["read"], lists.turn(), None).unwrap();
         }
         assert_eq!(seen(&lists, "0"), ["read"]);
         keep(&lists, "one more", &["read"], lists.turn(), None).unwrap();
         assert!(lists.has("crm", "0") && lists.has("crm", "one more") && !lists.has("crm", "1"));
-        assert_eq!(lists.lists.lock()["crm"].len(), MAX_PRINCIPALS);
+        assert_eq!(lists.lists.lock()["crm"].len(), MAX_ACCOUNTS);
     }
 
     #[tokio::test]

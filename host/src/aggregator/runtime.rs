@@ -76,6 +76,8 @@ pub struct Aggregator {
     pub(super) views: Views,
     /// The lists of upstreams that each principal signs in to for itself.
     pub(super) own_lists: OwnLists,
+    /// The account of all callers.
+    pub(super) everyone: Arc<str>,
     /// Itself, for tasks that end with it.
     pub(super) this: Weak<Aggregator>,
 }
@@ -159,19 +161,22 @@ impl Aggregator {
     /// # Errors
     /// The fault of its start or listing.
     pub async fn load(&self, name: &str) -> Result<(), CallFault> {
-        self.load_for(name, None).await
+        self.load_for(name, Caller::default()).await
     }
 
-    /// As [`load`](Self::load), on behalf of `principal`: where each signs in for itself, the list is of this principal alone.
-    pub(super) async fn load_for(&self, name: &str, principal: Option<&Arc<str>>) -> Result<(), CallFault> {
+    /// As [`load`](Self::load), on behalf of a caller: where it has an account of its own, the list is of this account alone.
+    pub(super) async fn load_for(&self, name: &str, caller: Caller<'_>) -> Result<(), CallFault> {
         let Some(member) = self.members.get(name) else { return Ok(()) };
-        if let Some(own) = member.handle.of_principal(principal) {
-            let loaded = match (own, principal) {
-                (Ok(own), Some(principal)) => self.load_own(member, principal, &own).await,
+        if let Some(own) = member.handle.serving(caller) {
+            let loaded = match (own, caller.account.or(caller.principal)) {
+                (Ok(own), Some(account)) => self.load_own(member, account, &own).await,
                 (Ok(own), None) => own.ensure_started().await,
                 (Err(fault), _) => Err(fault),
             };
-            self.note_sign_in(member, loaded.as_ref().err());
+            // Of an account that a rule chose, others need not know.
+            if caller.account.is_none() {
+                self.note_sign_in(member, loaded.as_ref().err());
+            }
             return loaded;
         }
         let loaded = self.load_shared(member).await;
@@ -222,27 +227,27 @@ impl Aggregator {
         Ok(())
     }
 
-    /// Starts and lists the upstream that serves `principal` alone, unless that has been done.
+    /// Starts and lists the upstream that serves an account alone, unless that has been done.
     async fn load_own(
         &self,
         member: &ConfiguredUpstream,
-        principal: &Arc<str>,
+        account: &Arc<str>,
         own: &Arc<dyn Upstream>,
     ) -> Result<(), CallFault> {
         let name = &member.config.name;
-        let loaded = match self.own_lists.has(name, principal) {
+        let loaded = match self.own_lists.has(name, account) {
             true => own.ensure_started().await,
             false => {
                 let turn = self.own_lists.turn();
                 // The list of a connection that goes on may be older than the sign-in.
                 let is_running = own.health().phase == Phase::Started;
                 match if is_running { own.refresh_tools().await } else { own.list_tools().await } {
-                    Ok(tools) => self.take_own(member, principal, own, &tools, turn).await,
+                    Ok(tools) => self.take_own(member, account, own, &tools, turn).await,
                     Err(fault) => Err(fault),
                 }
             }
         };
-        self.note_unknown(name, principal, loaded.as_ref().err());
+        self.note_unknown(name, account, loaded.as_ref().err());
         loaded
     }
 
@@ -251,48 +256,48 @@ impl Aggregator {
         self.own_lists.has_any(principal)
     }
 
-    /// Forgets the list of a principal that a server does not know any more: the next sign-in may be that of another account.
-    pub(super) fn note_unknown(&self, upstream: &str, principal: &str, fault: Option<&CallFault>) {
+    /// Forgets the list of an account that a server does not know any more: the next sign-in may be that of another account.
+    pub(super) fn note_unknown(&self, upstream: &str, account: &str, fault: Option<&CallFault>) {
         if fault.is_some_and(|fault| fault.reason == FaultReason::AuthRequired) {
-            self.own_lists.forget(upstream, principal);
+            self.own_lists.forget(upstream, account);
         }
     }
 
-    /// Takes the list of tools, asked for at `turn`, of the upstream that serves `principal` alone. Only this principal sees it.
+    /// Takes the list of tools, asked for at `turn`, of the upstream that serves an account alone. Only its callers see it.
     ///
     /// # Errors
     /// There is no memory for it.
     pub(super) async fn take_own(
         &self,
         member: &ConfiguredUpstream,
-        principal: &Arc<str>,
+        account: &Arc<str>,
         own: &Arc<dyn Upstream>,
         tools: &Arc<[ToolInfo]>,
         turn: Turn,
     ) -> Result<(), CallFault> {
         let name = &member.config.name;
-        if self.own_lists.has_taken(name, principal, tools) {
+        if self.own_lists.has_taken(name, account, tools) {
             return Ok(());
         }
         // Changes are announced from here on.
         let events = own.events();
-        let entry = self.entry_of(member, &**own, Some(principal), tools).await;
+        let entry = self.entry_of(member, &**own, Some(account), tools).await;
         let follow = || {
-            let task = follow_own(self.this.clone(), name.clone(), principal.clone(), own, events);
+            let task = follow_own(self.this.clone(), name.clone(), account.clone(), own, events);
             Follower(self.owner.spawn(task).abort_handle())
         };
-        let is_new = !self.own_lists.has(name, principal);
+        let is_new = !self.own_lists.has(name, account);
         let listing = (tools, Arc::new(entry));
-        self.own_lists.keep((name, principal), listing, turn, self.memory.as_ref(), is_new.then_some(follow))
+        self.own_lists.keep((name, account), listing, turn, self.memory.as_ref(), is_new.then_some(follow))
     }
 
-    /// The entry of a list of tools that `upstream` told, on the connection of `principal` alone if there is one.
+    /// The entry of a list of tools that `upstream` told, on the connection of `account` alone if there is one.
     #[expect(clippy::disallowed_methods, reason = "entry point: Aggregator.entry_of")]
     async fn entry_of(
         &self,
         member: &ConfiguredUpstream,
         upstream: &dyn Upstream,
-        principal: Option<&Arc<str>>,
+        account: Option<&Arc<str>>,
         tools: &Arc<[ToolInfo]>,
     ) -> ServerEntry {
         let bytes = tools.iter().map(|tool| tool.json.get().len()).sum();
@@ -303,7 +308,7 @@ impl Aggregator {
             ServerEntry::loaded(&config, tools, &redactor).introduced(&introduction, &redactor)
         })
         .await;
-        let caller = Caller { principal, ..Caller::default() };
+        let caller = Caller { principal: account, account, ..Caller::default() };
         let roots = reported_roots(member, upstream, caller, &entry, &self.redactor).await;
         let entry = entry.serving(roots);
         for remark in entry.remarks() {

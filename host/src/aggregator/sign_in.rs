@@ -9,7 +9,7 @@ use ptc_base::visible::visible_line;
 use ptc_engine::questions::{Action, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
 use ptc_engine::{Desk, RunContext, SavedCall};
 use ptc_secret::digest::sha256_of_parts;
-use ptc_upstreams::sign_in::Site;
+use ptc_upstreams::sign_in::{PROCESS, Site};
 use ptc_upstreams::upstream::{CallFault, FaultReason, Visits};
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl<'a> SignIns<'a> {
         after: u64,
         fault: &CallFault,
     ) -> Result<(), Option<CallFault>> {
-        let principal = self.run.principal.as_deref();
+        let principal = self.run.principal.as_deref().unwrap_or(PROCESS);
         let is_done = async || {
             let is_done = site.signed_in_at(principal).await.is_some_and(|at| at != after);
             if is_done {
@@ -146,7 +146,8 @@ impl<'a> SignIns<'a> {
     fn question(&self, after: u64) -> Option<(&'a Site, Question)> {
         let site = self.member.site.as_deref()?;
         let principal = self.run.principal.as_deref();
-        let page = site.page_of(principal)?;
+        // Pages are for accounts of callers: no caller signs in for all.
+        let page = site.page_of(self.aggregator.view_of(self.run).account_name(self.member, site))?;
         let upstream = site.name();
         let question = Question {
             kind: QuestionKind::SignIn,
@@ -170,7 +171,7 @@ impl Aggregator {
             return self.visits(principal, asked).is_some_and(|visits| visits.is_done(&asked.binding));
         }
         let Some(site) = self.site(&asked.upstream) else { return false };
-        site.signed_in_at(principal).await.is_some_and(|at| is_other(principal, asked, at))
+        site.signed_in_at(principal.unwrap_or(PROCESS)).await.is_some_and(|at| is_other(principal, asked, at))
     }
 
     /// Waits until it has.
@@ -183,7 +184,9 @@ impl Aggregator {
             return;
         }
         match self.site(&asked.upstream) {
-            Some(site) => site.until_signed_in(principal, |at| is_other(principal, asked, at)).await,
+            Some(site) => {
+                site.until_signed_in(principal.unwrap_or(PROCESS), |at| is_other(principal, asked, at)).await
+            }
             // Nobody ever will.
             None => std::future::pending().await,
         }

@@ -13,7 +13,7 @@ use crate::catalog::{Catalog, ServerEntry};
 use futures_util::future::join_all;
 use ptc_base::sync::{Mutex, RwLock};
 use ptc_http::{Certificates, Client};
-use ptc_secret::credentials::{CredentialStore, NoRoom};
+use ptc_secret::credentials::{CredentialStore, EVERYONE, NoRoom, PROCESS};
 use ptc_upstreams::config::{OAuthIdentity, Offered};
 use ptc_upstreams::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use ptc_upstreams::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
@@ -89,6 +89,10 @@ impl Aggregator {
         let shapes = lists.as_ref().map(|lists| ShapeFile::new(lists.shapes()));
         let client_roots = ClientRoots::default();
         let members = members(config, &options, &client_roots)?;
+        let is_shared =
+            |site: &Site| site.config().identity == OAuthIdentity::Shared && may_choose(site, &options);
+        let shared = members.iter().filter(|(_, member)| member.site.as_deref().is_some_and(is_shared));
+        let own_lists = OwnLists::new(shared.map(|(name, _)| name.clone()));
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
         let (questions, tasks) = (options.questions, options.tasks);
         let (audit, clock, approval_ttl) = (options.audit, options.clock, options.approval_ttl);
@@ -126,7 +130,8 @@ impl Aggregator {
             changes: watch::Sender::default(),
             policy: options.policy,
             views: Views::default(),
-            own_lists: OwnLists::default(),
+            own_lists,
+            everyone: EVERYONE.into(),
             this: this.clone(),
         }))
     }
@@ -265,17 +270,25 @@ fn open(
         Some(site) if upstream.unset.is_none() => site.clone(),
         _ => return connect(upstream, credentials, None, options, roots),
     };
-    if site.config().identity == OAuthIdentity::Shared {
-        return connect(upstream, credentials, Some(site.sign_in(None)), options, roots);
+    let identity = site.config().identity;
+    if identity == OAuthIdentity::Shared && !may_choose(&site, options) {
+        return connect(upstream, credentials, Some(site.sign_in(PROCESS)), options, roots);
     }
     let (config, credentials) = (upstream.clone(), credentials.clone());
     let (options, roots) = (options.clone(), roots.clone());
-    let home = options.principal.clone();
-    let make = move |principal: Option<&str>| {
-        connect(&config, &credentials, Some(site.sign_in(principal)), &options, &roots)
+    let home = match identity {
+        OAuthIdentity::PerPrincipal => options.principal.clone(),
+        OAuthIdentity::Shared => Some(EVERYONE.into()),
     };
+    let make =
+        move |account: &str| connect(&config, &credentials, Some(site.sign_in(account)), &options, &roots);
     let kind = upstream.transport.as_str();
-    Ok(Arc::new(PerPrincipal::new(&upstream.name, kind, home.as_ref(), Box::new(make))?))
+    Ok(Arc::new(PerPrincipal::new(&upstream.name, kind, home.as_ref(), identity, Box::new(make))?))
+}
+
+/// Whether a rule of a policy may choose callers' own sign-ins at an upstream of which the entry says something else.
+fn may_choose(site: &Site, options: &AggregatorOptions) -> bool {
+    options.policy.is_some() && site.config().grant.has_person()
 }
 
 /// The transport of one upstream, not started yet.

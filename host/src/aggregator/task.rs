@@ -154,6 +154,7 @@ struct Running {
     upstream: Arc<dyn Upstream>,
     owner: Handle,
     principal: Option<Arc<str>>,
+    account: Option<Arc<str>>,
     id: Box<str>,
     limits: CallLimits,
     has_ended: bool,
@@ -166,6 +167,7 @@ impl Running {
             upstream: exchange.upstream.clone(),
             owner: exchange.aggregator.owner.clone(),
             principal: exchange.run.principal.clone(),
+            account: exchange.call.caller.account.cloned(),
             id: task.id.clone(),
             limits: exchange.aggregator.limits.per_call(),
             has_ended: false,
@@ -182,11 +184,13 @@ impl Drop for Running {
         if self.has_ended || self.run.has_left() {
             return;
         }
-        let (upstream, principal, id) = (self.upstream.clone(), self.principal.clone(), self.id.clone());
+        let (upstream, id) = (self.upstream.clone(), self.id.clone());
+        let (principal, account) = (self.principal.clone(), self.account.clone());
         let limits = CallLimits::within(self.limits.timeout, self.limits.max_bytes);
         self.owner.spawn(async move {
             let params = params(&id, None);
-            let caller = Caller { principal: principal.as_ref(), ..Caller::default() };
+            let (principal, account) = (principal.as_ref(), account.as_ref());
+            let caller = Caller { principal, account, ..Caller::default() };
             let query = Query {
                 method: "tasks/cancel",
                 params: &params,

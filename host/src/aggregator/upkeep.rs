@@ -127,11 +127,11 @@ pub(super) async fn follow(
     }
 }
 
-/// Keeps the list of a principal current with its own connection, until that is gone.
+/// Keeps the list of an account current with its own connection, until that is gone.
 pub(super) fn follow_own(
     aggregator: Weak<Aggregator>,
     name: String,
-    principal: Arc<str>,
+    account: Arc<str>,
     own: &Arc<dyn Upstream>,
     mut events: broadcast::Receiver<UpstreamEvent>,
 ) -> BoxFuture<'static, ()> {
@@ -146,18 +146,18 @@ pub(super) fn follow_own(
                 (Announced::Nothing, ..) => continue,
                 (Announced::List, Some(own), Some(member)) => (own, member),
                 _ => {
-                    aggregator.own_lists.forget(&name, &principal);
+                    aggregator.own_lists.forget(&name, &account);
                     return;
                 }
             };
             let turn = aggregator.own_lists.turn();
             let taken = match own.list_tools().await {
-                Ok(tools) => aggregator.take_own(member, &principal, &own, &tools, turn).await,
+                Ok(tools) => aggregator.take_own(member, &account, &own, &tools, turn).await,
                 Err(fault) => Err(fault),
             };
             if let Err(fault) = taken {
                 note_failed(&name, &fault);
-                aggregator.note_unknown(&name, &principal, Some(&fault));
+                aggregator.note_unknown(&name, &account, Some(&fault));
             }
         }
     })

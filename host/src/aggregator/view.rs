@@ -10,10 +10,10 @@ use crate::catalog::{Catalog, Restrictions, ServerEntry, ToolEntry, only_listed,
 use ptc_base::pace::{AT_ONCE, apart};
 use ptc_base::sync::Mutex;
 use ptc_engine::RunContext;
-use ptc_policy::{Access, Authority, Grant};
-use ptc_upstreams::config::UpstreamConfig;
+use ptc_policy::{Access, Authority, Grant, Identity};
+use ptc_upstreams::config::{OAuthIdentity, UpstreamConfig};
 use ptc_upstreams::sign_in::{PROCESS, Site};
-use ptc_upstreams::upstream::{Offers, Upstream};
+use ptc_upstreams::upstream::{Caller, Offers, Upstream};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct View<'a> {
     /// `None`: everything.
     grant: Option<Arc<Grant>>,
     /// Whose own lists it shows, of upstreams that each principal signs in to for itself; `None`: what all share.
-    principal: Option<&'a str>,
+    principal: Option<&'a Arc<str>>,
 }
 
 impl Aggregator {
@@ -42,13 +42,13 @@ impl Aggregator {
 
     /// What the caller of a program sees.
     pub(super) fn view_of<'a>(&'a self, run: &'a RunContext) -> View<'a> {
-        let principal = run.principal.as_deref();
-        View { principal, ..self.view_by(run.authority.as_ref(), principal.unwrap_or(PROCESS)) }
+        let principal = run.principal.as_ref();
+        View { principal, ..self.view_by(run.authority.as_ref(), name_of(principal)) }
     }
 
     /// What a caller sees of which nothing but the name is known.
-    pub(super) fn view_of_name<'a>(&'a self, principal: Option<&'a str>) -> View<'a> {
-        View { principal, ..self.view_by(None, principal.unwrap_or(PROCESS)) }
+    pub(super) fn view_of_name<'a>(&'a self, principal: Option<&'a Arc<str>>) -> View<'a> {
+        View { principal, ..self.view_by(None, name_of(principal)) }
     }
 
     fn view_by(&self, authority: Option<&Arc<Authority>>, principal: &str) -> View<'_> {
@@ -66,10 +66,22 @@ impl Aggregator {
     }
 }
 
+fn name_of(principal: Option<&Arc<str>>) -> &str {
+    principal.map_or(PROCESS, AsRef::as_ref)
+}
+
+/// Whose list of an upstream a view shows.
+enum ListOf<'a> {
+    /// The one that all share.
+    All,
+    /// That of the connection with this account; `None`: with that of each caller.
+    Account(Option<&'a Arc<str>>, &'a UpstreamConfig),
+}
+
 impl<'a> View<'a> {
     /// The same, with the lists that this principal has of its own.
     #[must_use]
-    pub fn of(self, principal: &'a str) -> View<'a> {
+    pub fn of(self, principal: &'a Arc<str>) -> View<'a> {
         View { principal: Some(principal), ..self }
     }
 
@@ -94,10 +106,44 @@ impl<'a> View<'a> {
             None => all,
             Some(grant) => self.aggregator.views.filtered(grant, all),
         };
-        match self.principal {
-            None => shared,
-            Some(principal) => self.aggregator.own_lists.in_place(principal, self.grant.as_ref(), shared),
+        let own_lists = &self.aggregator.own_lists;
+        own_lists.in_place(self.grant.as_ref(), shared, |upstream| match self.list_of(upstream) {
+            ListOf::All => None,
+            ListOf::Account(account, config) => Some((account.map(AsRef::as_ref), config)),
+        })
+    }
+
+    fn list_of(&self, upstream: &str) -> ListOf<'a> {
+        let Some(member) = self.aggregator.members.get(upstream) else { return ListOf::All };
+        let Some(site) = &member.site else { return ListOf::All };
+        let account = match (self.identity(member), site.config().identity) {
+            (None | Some(Identity::Shared), OAuthIdentity::Shared) => return ListOf::All,
+            (None, OAuthIdentity::PerPrincipal) if self.principal.is_none() => return ListOf::All,
+            (Some(Identity::Shared), OAuthIdentity::PerPrincipal) => Some(&self.aggregator.everyone),
+            (None | Some(Identity::PerPrincipal), _) => self.principal,
+        };
+        ListOf::Account(account, &member.config)
+    }
+
+    /// Whose sign-in a rule wants at an upstream. On a pipe there is one principal, and the entry says it.
+    fn identity(&self, member: &ConfiguredUpstream) -> Option<Identity> {
+        member.site.as_ref()?;
+        self.principal.is_none_or(|name| **name != *PROCESS).then_some(())?;
+        self.grant.as_ref()?.identity(&member.config.name)
+    }
+
+    /// The account with which the caller calls an upstream, where a rule chooses.
+    pub(super) fn account(&self, member: &ConfiguredUpstream) -> Option<&'a Arc<str>> {
+        match self.identity(member)? {
+            Identity::Shared => Some(&self.aggregator.everyone),
+            Identity::PerPrincipal => self.principal,
         }
+    }
+
+    /// The caller, for the upstream of this name.
+    pub fn caller(&self, upstream: &str) -> Caller<'a> {
+        let account = self.member(upstream).and_then(|member| self.account(member));
+        Caller { principal: self.principal, account, ..Caller::default() }
     }
 
     /// Whether the caller sees the upstream of this name. It may be none that is configured.
@@ -117,6 +163,23 @@ impl<'a> View<'a> {
         let view = self.clone();
         let seen = self.aggregator.members.values().filter(move |member| view.sees(&member.config.name));
         seen.filter_map(|member| member.site.as_ref())
+    }
+
+    /// The upstreams that are signed in to, in order of names, each with the account that the caller uses there: `*` for that of all.
+    pub fn sign_ins(&self) -> impl Iterator<Item = (&'a Arc<Site>, &'a str)> + use<'a> {
+        let view = self.clone();
+        self.aggregator.members.values().filter_map(move |member| {
+            let site = member.site.as_ref().filter(|_| view.sees(&member.config.name))?;
+            Some((site, view.account_name(member, site)))
+        })
+    }
+
+    /// The name of the account that the caller uses at an upstream that is signed in to.
+    pub(super) fn account_name(&self, member: &'a ConfiguredUpstream, site: &'a Site) -> &'a str {
+        match self.account(member) {
+            Some(account) => account,
+            None => site.account_of(name_of(self.principal)),
+        }
     }
 
     /// The upstream of this name, if the caller sees it.

@@ -7,7 +7,7 @@ use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::{LoadOptions, ProcessEnv, UpstreamConfig, UpstreamsConfig};
 
 /// A stdio upstream with these keys in its entry.
-pub(super) fn upstream(name: &str, keys: Value) -> UpstreamConfig {
+pub(crate) fn upstream(name: &str, keys: Value) -> UpstreamConfig {
     let mut entry = json!({"transport": "mcp_stdio", "command": "c"});
     for (key, value) in keys.as_object().expect("an object") {
         entry[key] = value.clone();

@@ -139,12 +139,11 @@ fn call(record: &RecentCall) -> String {
 
 fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
     let redactor = upstreams.redactor().for_principal(Some(principal.name()));
-    let shared: Arc<str> = principal.shared_name();
-    let view = upstreams.view(principal.authority()).of(principal.name());
+    let view = upstreams.view(principal.authority()).of(principal.known_name());
     let seen = view.catalog();
     write_array(object.key("upstreams"), view.upstreams(), |out, (config, handle)| {
         // If each caller signs in for itself, the faults of others are not shown to this caller.
-        let own = handle.of_principal(Some(&shared)).and_then(Result::ok);
+        let own = handle.serving(view.caller(&config.name)).and_then(Result::ok);
         let health = own.as_ref().map_or_else(|| handle.health(), |own| own.health());
         let json = object_text(|object| {
             object.string("name", &config.name);
@@ -194,7 +193,7 @@ fn phase(phase: Phase) -> &'static str {
 pub fn catalog(sources: &Sources, principal: &Principal) -> String {
     object_text(|object| {
         let seen = |upstreams: &Arc<Aggregator>| {
-            upstreams.view(principal.authority()).of(principal.name()).catalog()
+            upstreams.view(principal.authority()).of(principal.known_name()).catalog()
         };
         let catalog = sources.upstreams.as_ref().map(seen);
         let servers = catalog.iter().flat_map(|catalog| catalog.servers());

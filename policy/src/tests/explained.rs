@@ -2,7 +2,7 @@
 
 use super::{bearer, policy};
 use crate::explain::{ArgumentMatch, PatternMatch};
-use crate::{Access, Caller, Verdict};
+use crate::{Access, Caller, Identity, Verdict};
 
 const FILE: &str = r#"{"scope_implies": {"write": ["read"]}, "rules": [
     {"name": "ci", "match": {"principal": "ci"}, "upstreams": {"git*": {"allow": ["*"]}}},
@@ -106,4 +106,20 @@ fn an_explanation_says_what_the_grant_says() {
     for word in Verdict::WORDS {
         assert!(seen.contains(&word), "no case is {word}");
     }
+}
+
+#[test]
+fn an_explanation_says_whose_sign_in_is_used() {
+    let policy = policy(
+        r#"{"rules": [
+            {"match": {}, "upstreams": {"git*": {"allow": ["*"], "identity": "shared"}}},
+            {"match": {"principal": "ann"}, "upstreams": {"github": {"identity": "per_principal"}}}]}"#,
+    );
+    let told = policy.explain(&Caller::named("ann"), "github", "get", None);
+    let (first, second) = ("rules[0].upstreams.git*.identity", "rules[1].upstreams.github.identity");
+    let found: Vec<_> = told.identities.iter().map(|found| (&*found.place, found.identity)).collect();
+    assert_eq!(found, [(first, Identity::Shared), (second, Identity::PerPrincipal)]);
+    assert_eq!(told.identity, Some(Identity::PerPrincipal));
+    let told = policy.explain(&Caller::named("ben"), "github", "get", None);
+    assert_eq!((told.identities.len(), told.identity), (1, Some(Identity::Shared)));
 }

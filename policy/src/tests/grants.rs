@@ -207,19 +207,34 @@ fn the_claims_that_rules_ask_for_are_known() {
 }
 
 #[test]
-fn an_upstream_has_one_kind_of_identity() {
+fn a_rule_chooses_the_sign_in_and_the_callers_own_wins() {
+    let policy = policy(
+        r#"{"rules": [
+            {"match": {}, "upstreams": {"git*": {"allow": ["*"], "identity": "shared"}, "wiki": {"allow": ["*"]}}},
+            {"match": {"claim": {"groups": "support"}}, "upstreams": {"github": {"identity": "per_principal"}}}]}"#,
+    );
+    let (ann, ci) =
+        (policy.grant(&bearer(&[], &[("groups", &["support"])])), policy.grant(&Caller::named("ci")));
+    assert_eq!(ci.identity("github"), Some(Identity::Shared));
+    assert_eq!(ann.identity("github"), Some(Identity::PerPrincipal));
+    assert_eq!((ann.identity("gitlab"), ann.identity("wiki")), (Some(Identity::Shared), None));
+}
+
+#[test]
+fn a_rule_cannot_choose_a_sign_in_that_people_do_not_have() {
     let policy = policy(
         r#"{"rules": [{"match": {}, "upstreams": {
             "github": {"allow": ["*"], "identity": "per_principal"},
-            "team-*": {"allow": ["*"], "identity": "shared"}}}]}"#,
+            "team-*": {"allow": ["*"], "identity": "per_principal"},
+            "wiki": {"allow": ["*"], "identity": "shared"}}}]}"#,
     );
     let (own, shared) = (Some(Identity::PerPrincipal), Some(Identity::Shared));
-    assert_eq!(policy.other_identity("github", own), None);
-    assert_eq!(policy.other_identity("github", shared), Some(("github", Identity::PerPrincipal)));
-    assert_eq!(policy.other_identity("github", None), Some(("github", Identity::PerPrincipal)));
-    assert_eq!(policy.other_identity("team-a", own), Some(("team-*", Identity::Shared)));
-    assert_eq!(
-        (policy.other_identity("team-a", shared), policy.other_identity("team-a", None)),
-        (None, None)
-    );
+    assert_eq!(policy.impossible_identity("github", own), None);
+    assert_eq!(policy.impossible_identity("github", shared), Some("github"));
+    assert_eq!(policy.impossible_identity("github", None), Some("github"));
+    assert_eq!(policy.impossible_identity("team-a", shared), Some("team-*"));
+    assert_eq!(policy.impossible_identity("team-a", None), None, "a pattern is about those with a sign-in");
+    for most in [own, shared, None] {
+        assert_eq!(policy.impossible_identity("wiki", most), None);
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ptc_host::config::{OAuthIdentity, UpstreamsConfig};
+use ptc_host::config::UpstreamsConfig;
 use ptc_host::ordinary_file;
 use ptc_host::policy::policy::MAX_FILE_BYTES;
 use ptc_host::policy::{CurrentPolicy, Identity, Policy, Profiles};
@@ -49,42 +49,36 @@ pub(super) fn load_policy(
     Ok(Some(Arc::new(CurrentPolicy::new(policy.with_profiles(profiles)))))
 }
 
-/// The names of the upstreams, each with the kind of its sign-ins if it has any.
+/// The names of the upstreams, each with the sign-in that it can have: that of each caller, if people sign in to it, or one for all.
 pub(super) fn identities(config: Option<&UpstreamsConfig>) -> Vec<(String, Option<Identity>)> {
     let upstreams = config.into_iter().flat_map(|config| &config.upstreams);
-    let with_own = upstreams.map(|upstream| {
-        let own = upstream.transport.oauth().map(|oauth| match oauth.identity {
-            OAuthIdentity::PerPrincipal => Identity::PerPrincipal,
-            OAuthIdentity::Shared => Identity::Shared,
+    let with_most = upstreams.map(|upstream| {
+        let most = upstream.transport.oauth().map(|oauth| match oauth.grant.has_person() {
+            true => Identity::PerPrincipal,
+            false => Identity::Shared,
         });
-        (upstream.name.clone(), own)
+        (upstream.name.clone(), most)
     });
-    with_own.collect()
+    with_most.collect()
 }
 
-/// Checks that no rule wants another sign-in at an upstream than its entry says: an upstream has one kind of identity.
+/// Checks that rules want callers' own sign-ins only where people sign in.
 ///
 /// # Errors
-/// A rule does.
+/// A rule does not.
 pub(super) fn check_identities(
     policy: &Policy,
     identities: &[(String, Option<Identity>)],
 ) -> Result<(), BootError> {
-    for (name, own) in identities {
-        if let Some((pattern, identity)) = policy.other_identity(name, *own) {
-            let wanted = match identity {
-                Identity::PerPrincipal => "per_principal",
-                Identity::Shared => "shared",
+    for (name, most) in identities {
+        if let Some(pattern) = policy.impossible_identity(name, *most) {
+            let why = match most {
+                Some(_) => "its auth.grant acts for no person",
+                None => "its entry has no auth of type \"oauth\"",
             };
             return Err(BootError::new(format!(
-                "policy: the rule for '{pattern}' has identity {wanted}, and upstream '{}' has {}; change auth.identity \
-                 there, or add an entry of the same server with the other identity",
-                name,
-                match own {
-                    Some(Identity::PerPrincipal) => "per_principal",
-                    Some(Identity::Shared) => "shared",
-                    None => "no sign-in",
-                }
+                "policy: the rule for '{pattern}' has identity per_principal, and nobody signs in to upstream '{name}': {why}; \
+                 remove the rule's identity, or change auth of the entry"
             )));
         }
     }

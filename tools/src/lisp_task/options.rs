@@ -28,19 +28,20 @@ pub struct TaskCatalog {
 
 /// Makes the catalog of callers with an authority, or with the lists that the one of a name has of its own; `None` if that is
 /// what is told of all upstreams.
-pub type CatalogOfCaller = dyn Fn(Option<&Arc<Authority>>, Option<&str>) -> Option<TaskCatalog> + Send + Sync;
+pub type CatalogOfCaller =
+    dyn Fn(Option<&Arc<Authority>>, Option<&Arc<str>>) -> Option<TaskCatalog> + Send + Sync;
 
 impl TaskOptions {
     /// What a planner is told of the upstreams for this caller.
     pub(super) fn catalog_of(&self, principal: &Principal) -> Arc<TaskCatalog> {
-        self.catalog(principal.authority(), Some(principal.name()))
+        self.catalog(principal.authority(), Some(principal.known_name()))
     }
 
     /// What callers of this authority are told of the upstreams; with what one of them has of its own, if it is named.
     pub(super) fn catalog(
         &self,
         authority: Option<&Arc<Authority>>,
-        principal: Option<&str>,
+        principal: Option<&Arc<str>>,
     ) -> Arc<TaskCatalog> {
         let known_to = self.known_to.as_ref();
         match known_to.and_then(|known_to| known_to(authority, principal)) {

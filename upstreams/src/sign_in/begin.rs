@@ -151,7 +151,7 @@ impl Site {
         redirect_uri: &str,
         browser: Option<String>,
     ) -> Result<SignInStart, SignInError> {
-        let principal = self.principal_of(principal);
+        let principal = self.account(principal);
         let mut prepared = self.prepare(principal, &[redirect_uri.to_owned()]).await?;
         if self.is_forgotten(&prepared, principal, redirect_uri).await? {
             self.forget_client(&prepared.binding).await?;

@@ -38,7 +38,7 @@ impl Site {
         principal: &str,
         redirect_uri: &str,
     ) -> Result<DeviceSignIn, SignInError> {
-        let principal = self.principal_of(principal).to_owned();
+        let principal = self.account(principal).to_owned();
         // Dynamic registration wants a redirect URI, even where no browser comes back.
         let prepared = self.prepare(&principal, &[redirect_uri.to_owned()]).await?;
         let server = &prepared.discovered.server;

@@ -1,4 +1,4 @@
-//! The sign-in of each principal, made on first use, and the action for a person if one is missing.
+//! The sign-in of each account, made on first use, and the action for a person if one is missing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use super::bearer::SignIn;
 use super::site::Site;
 use crate::config::OAuthIdentity;
 
+use ptc_secret::credentials::EVERYONE;
 pub use ptc_secret::credentials::PROCESS;
 
 /// The action by which a person signs in. Neither form holds a secret.
@@ -28,32 +29,34 @@ impl fmt::Display for NextStep {
 }
 
 impl Site {
-    /// The action that gives calls of `principal` a token.
-    pub fn next_step(&self, principal: &str) -> NextStep {
-        let is_caller = self.oauth.identity == OAuthIdentity::PerPrincipal && principal != PROCESS;
+    /// The action that gives calls with this account a token: that of a principal, of this process, or of all (`*`).
+    pub fn next_step(&self, account: &str) -> NextStep {
         let command = format!("ptc login {}", self.name);
-        match &self.context.page {
-            Some(origin) if is_caller => {
+        match (account, &self.context.page) {
+            (PROCESS, _) => NextStep::Run(command),
+            (EVERYONE, _) if self.oauth.identity == OAuthIdentity::Shared => NextStep::Run(command),
+            (EVERYONE, _) => NextStep::Run(format!("{command} --principal '{EVERYONE}'")),
+            (_, Some(origin)) => {
                 let mut query = url::form_urlencoded::Serializer::new(String::new());
                 query.append_pair("upstream", &self.name);
                 NextStep::Open(format!("{origin}/oauth/start?{}", query.finish()))
             }
-            _ if is_caller => NextStep::Run(format!("{command} --principal {principal}")),
-            _ => NextStep::Run(command),
+            (account, None) => NextStep::Run(format!("{command} --principal {account}")),
         }
     }
 
-    /// The page on which `principal` signs in, if there is one.
-    pub fn page_of(&self, principal: Option<&str>) -> Option<String> {
-        match self.next_step(principal.unwrap_or(PROCESS)) {
+    /// The page on which a person signs in to this account, if there is one.
+    pub fn page_of(&self, account: &str) -> Option<String> {
+        match self.next_step(account) {
             NextStep::Open(page) if self.oauth.grant.has_person() => Some(page),
             NextStep::Open(_) | NextStep::Run(_) => None,
         }
     }
 
-    /// The sign-in that calls of `principal` use.
-    pub fn sign_in(self: &Arc<Self>, principal: Option<&str>) -> Arc<SignIn> {
-        let principal = principal.unwrap_or(PROCESS);
-        SignIn::new(self.clone(), self.principal_of(principal), self.next_step(principal).to_string())
+    /// The sign-in that calls with this account use.
+    pub fn sign_in(self: &Arc<Self>, account: &str) -> Arc<SignIn> {
+        let account = self.account(account);
+        let step = self.next_step(account);
+        SignIn::new(self.clone(), account, step.to_string())
     }
 }

@@ -24,6 +24,7 @@ use url::Url;
 use super::counts::SignInCounts;
 use super::fault::SignInError;
 use super::fetch::Fetcher;
+use super::principals::PROCESS;
 use super::records::{self, TokenBinding};
 use super::sign_in_news::News;
 use super::store::{AuthStore, MemoryStore, RecordKey};
@@ -167,12 +168,17 @@ impl Site {
         &self.counts
     }
 
-    /// Whose sign-in a call of `principal` uses: `*` where it is one for all.
-    pub fn principal_of<'p>(&self, principal: &'p str) -> &'p str {
+    /// Whose sign-in a call of `principal` uses as the entry says: `*` where it is one for all.
+    pub fn account_of<'p>(&self, principal: &'p str) -> &'p str {
         match self.oauth.identity {
             OAuthIdentity::PerPrincipal => principal,
             OAuthIdentity::Shared => EVERYONE,
         }
+    }
+
+    /// The name of an account: of this process the one that the entry says. All others have been chosen.
+    pub(super) fn account<'p>(&self, account: &'p str) -> &'p str {
+        if account == PROCESS { self.account_of(account) } else { account }
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -67,7 +67,7 @@ impl Site {
             }
         }
         if all.is_empty() {
-            all.push(self.status(self.principal_of(principal)).await?);
+            all.push(self.status(self.account(principal)).await?);
         }
         all.sort_by(|a, b| a.principal.cmp(&b.principal));
         Ok(all)
@@ -78,7 +78,7 @@ impl Site {
     /// # Errors
     /// The store cannot be read.
     pub async fn status_of(&self, principal: &str) -> Result<SignInStatus, SignInError> {
-        self.status(self.principal_of(principal)).await
+        self.status(self.account(principal)).await
     }
 
     async fn status(&self, principal: &str) -> Result<SignInStatus, SignInError> {
@@ -115,7 +115,7 @@ impl Site {
     /// # Errors
     /// The store does not delete.
     pub async fn sign_out(&self, principal: &str) -> Result<SignedOut, SignInError> {
-        let principal = self.principal_of(principal);
+        let principal = self.account(principal);
         let Some(binding) = self.binding(principal).await? else { return Ok(SignedOut::WasNot) };
         let signed_out = self.delete_tokens(&binding, principal).await?;
         if !self.is_used_by_others(&binding, principal).await? {

@@ -13,6 +13,8 @@ use ptc_engine::audience::Audience;
 pub struct Caller<'a> {
     /// The principal's name. All without a name are one.
     pub principal: Option<&'a Arc<str>>,
+    /// Whose sign-in is used, where a rule chooses: the principal's, or that of all (`*`). `None`: as the entry says.
+    pub account: Option<&'a Arc<str>>,
     /// Receives progress and log messages.
     pub audience: Option<&'a Arc<Audience>>,
     /// Receives the upstream's questions to people and models; `None` if none can be answered.

@@ -72,10 +72,10 @@ pub trait Upstream: Send + Sync {
     /// The transport's name as the configuration file spells it, for instance `mcp_stdio`.
     fn transport(&self) -> &'static str;
 
-    /// The upstream that serves `principal` alone, where principals do not share one connection and one list of tools. `None`:
-    /// this upstream itself does.
-    fn of_principal(&self, principal: Option<&Arc<str>>) -> Option<Result<Arc<dyn Upstream>, CallFault>> {
-        let _ = principal;
+    /// The upstream that serves the caller, where callers do not share one connection and one list of tools. `None`: this upstream
+    /// itself does.
+    fn serving(&self, caller: Caller<'_>) -> Option<Result<Arc<dyn Upstream>, CallFault>> {
+        let _ = caller;
         None
     }
 

@@ -1,4 +1,4 @@
-//! An upstream that each principal has for itself: connection, session and tools belong to the principal that has signed in.
+//! An upstream that principals may have for themselves: connection, session and tools belong to the account that has signed in.
 
 use ptc_base::sync::Mutex;
 use std::sync::{Arc, MutexGuard};
@@ -8,29 +8,34 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::sync::broadcast;
 
+use crate::config::OAuthIdentity;
+
 use super::{
-    Call, CallFault, CallReply, FaultReason, Health, Introduction, Phase, Query, SaidMessage, ToolInfo,
-    Upstream, UpstreamEvent, Visits,
+    Call, CallFault, CallReply, Caller, FaultReason, Health, Introduction, Phase, Query, SaidMessage,
+    ToolInfo, Upstream, UpstreamEvent, Visits,
 };
 
-/// Principals whose connections are kept. The one that called least recently goes.
-const MAX_PRINCIPALS: usize = 256;
+/// Accounts whose connections are kept. The one that called least recently goes.
+const MAX_ACCOUNTS: usize = 256;
 
-/// Makes the upstream of a principal.
-type UpstreamFactory = Box<dyn Fn(Option<&str>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
+/// Makes the upstream of an account.
+type UpstreamFactory = Box<dyn Fn(&str) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
 
-/// A principal and its upstream.
-type PrincipalUpstream = (Arc<str>, Arc<dyn Upstream>);
+/// An account, which is a principal or `*` for that of all, and its upstream.
+type AccountUpstream = (Arc<str>, Arc<dyn Upstream>);
 
-/// One upstream a principal, made when the principal first calls.
+/// One upstream an account, made when somebody first calls with it.
 pub struct PerPrincipal {
     name: Arc<str>,
     kind: &'static str,
     make: UpstreamFactory,
-    /// The principal whose tools are everybody's: the only one there is. `None` where there may be several.
-    home: Option<PrincipalUpstream>,
+    /// The account whose tools are everybody's: that of the only principal there is, or that of all. `None` where there may be
+    /// several.
+    home: Option<AccountUpstream>,
+    /// Whose account a caller has for whom no rule chooses.
+    identity: OAuthIdentity,
     /// The others, the one that called last at the end.
-    others: Mutex<Vec<PrincipalUpstream>>,
+    others: Mutex<Vec<AccountUpstream>>,
     /// Events without a principal: none are ever sent.
     silence: broadcast::Sender<UpstreamEvent>,
 }
@@ -41,42 +46,55 @@ impl PerPrincipal {
         name: &str,
         kind: &'static str,
         home: Option<&Arc<str>>,
+        identity: OAuthIdentity,
         make: UpstreamFactory,
     ) -> Result<Self, CallFault> {
-        let home = home.map(|home| make(Some(home)).map(|upstream| (home.clone(), upstream))).transpose()?;
+        let home = home.map(|home| make(home).map(|upstream| (home.clone(), upstream))).transpose()?;
         Ok(Self {
             name: name.into(),
             kind,
             make,
             home,
+            identity,
             others: Mutex::default(),
             silence: broadcast::Sender::new(1),
         })
     }
 
-    fn others(&self) -> MutexGuard<'_, Vec<PrincipalUpstream>> {
+    fn others(&self) -> MutexGuard<'_, Vec<AccountUpstream>> {
         self.others.lock()
     }
 
-    fn of(&self, principal: Option<&Arc<str>>) -> Result<Arc<dyn Upstream>, CallFault> {
-        match (&self.home, principal) {
-            (Some((_, upstream)), None) => return Ok(upstream.clone()),
-            (Some((home, upstream)), Some(principal)) if home == principal => return Ok(upstream.clone()),
-            _ => {}
+    /// With whose account a caller calls; `None`: with that of `home`, or with none.
+    fn account<'c>(&self, caller: Caller<'c>) -> Option<&'c Arc<str>> {
+        caller.account.or(match self.identity {
+            OAuthIdentity::PerPrincipal => caller.principal,
+            OAuthIdentity::Shared => None,
+        })
+    }
+
+    fn is_home(&self, account: Option<&Arc<str>>) -> bool {
+        self.home.as_ref().is_some_and(|(home, _)| account.is_none_or(|account| account == home))
+    }
+
+    fn of(&self, caller: Caller<'_>) -> Result<Arc<dyn Upstream>, CallFault> {
+        let account = self.account(caller);
+        if self.is_home(account) {
+            return self.home().cloned();
         }
-        let Some(principal) = principal else { return Err(self.nobody()) };
+        let Some(account) = account else { return Err(self.nobody()) };
         let mut others = self.others();
-        if let Some(at) = others.iter().position(|(known, _)| known == principal) {
+        if let Some(at) = others.iter().position(|(known, _)| known == account) {
             let found = others.remove(at);
             let upstream = found.1.clone();
             others.push(found);
             return Ok(upstream);
         }
-        let upstream = (self.make)(Some(principal))?;
-        if others.len() >= MAX_PRINCIPALS {
+        let upstream = (self.make)(account)?;
+        if others.len() >= MAX_ACCOUNTS {
             others.remove(0);
         }
-        others.push((principal.clone(), upstream.clone()));
+        others.push((account.clone(), upstream.clone()));
         Ok(upstream)
     }
 
@@ -107,13 +125,8 @@ impl Upstream for PerPrincipal {
         self.kind
     }
 
-    fn of_principal(&self, principal: Option<&Arc<str>>) -> Option<Result<Arc<dyn Upstream>, CallFault>> {
-        let is_home = match (&self.home, principal) {
-            (Some(_), None) => true,
-            (Some((home, _)), Some(principal)) => home == principal,
-            (None, _) => false,
-        };
-        (!is_home).then(|| self.of(principal))
+    fn serving(&self, caller: Caller<'_>) -> Option<Result<Arc<dyn Upstream>, CallFault>> {
+        (!self.is_home(self.account(caller))).then(|| self.of(caller))
     }
 
     fn ensure_started(&self) -> BoxFuture<'_, Result<(), CallFault>> {
@@ -134,7 +147,7 @@ impl Upstream for PerPrincipal {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>> {
         async move {
-            let upstream = self.of(call.caller.principal)?;
+            let upstream = self.of(call.caller)?;
             upstream.call(call).await
         }
         .boxed()
@@ -142,7 +155,7 @@ impl Upstream for PerPrincipal {
 
     fn query<'a>(&'a self, query: Query<'a>) -> BoxFuture<'a, Result<Bytes, CallFault>> {
         async move {
-            let upstream = self.of(query.caller.principal)?;
+            let upstream = self.of(query.caller)?;
             upstream.query(query).await
         }
         .boxed()

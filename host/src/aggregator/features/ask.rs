@@ -90,6 +90,8 @@ pub struct Features<'a> {
     grant: Option<Arc<Grant>>,
     redactor: Redactor,
     caller: Caller<'a>,
+    /// Whose sign-in the caller uses, where a rule chooses.
+    account: Option<&'a Arc<str>>,
     /// Most bytes of one request.
     max_request_bytes: usize,
     /// Receives the requests for the audit.
@@ -159,6 +161,7 @@ impl<'a> View<'a> {
             prompts: &member.config.prompts,
             redactor: aggregator.redactor.clone(),
             caller: Caller::default(),
+            account: self.account(member),
             max_request_bytes: aggregator.limits.max_request_bytes,
             audit: None,
         }
@@ -179,12 +182,12 @@ impl<'a> Features<'a> {
     /// The same on behalf of `caller`.
     pub fn on_behalf_of(self, caller: Caller<'a>) -> Self {
         let redactor = self.redactor.for_principal(caller.principal.map(AsRef::as_ref));
-        Self { caller, redactor, ..self }
+        Self { caller: Caller { account: self.account, ..caller }, redactor, ..self }
     }
 
     /// The instance that serves the caller alone, where callers do not share one connection.
     fn own(&self) -> Result<Option<Arc<dyn Upstream>>, CallFault> {
-        self.handle.of_principal(self.caller.principal).transpose()
+        self.handle.serving(self.caller).transpose()
     }
 
     /// The features that the upstream announced at its latest start.

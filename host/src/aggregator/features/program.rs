@@ -86,7 +86,7 @@ async fn content(
                         return attempt.failed(recorded, None, fault);
                     }
                 };
-                let features = view.features_of(member).on_behalf_of(caller_of(run));
+                let features = view.features_of(member).on_behalf_of(caller_of(&view, run, member));
                 attempt.is_sent(time::now());
                 let charge = ReplyCharge::new(run.memory.clone());
                 let limits = limits(aggregator, run);
@@ -203,7 +203,8 @@ async fn found(
     request: &FeatureRequest,
 ) -> Result<AnnotatedList, LookupError> {
     let view = aggregator.view_of(run);
-    let features = view.features_of(member).on_behalf_of(caller_of(run)).audited(aggregator, Some(run));
+    let features =
+        view.features_of(member).on_behalf_of(caller_of(&view, run, member)).audited(aggregator, Some(run));
     if let Err(UpstreamStartError { fault, .. }) = start(aggregator, run, &request.server).await {
         features.record_unsent(method(request.feature), "{}", fault.reason).await;
         return Err(LookupError::Faulty { fault, word: UNAVAILABLE });

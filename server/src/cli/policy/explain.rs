@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use ptc_host::policy::explain::RuleMatch;
-use ptc_host::policy::{Explanation, Verdict};
+use ptc_host::policy::{Explanation, Identity, Verdict};
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Value, json};
 
@@ -52,7 +52,12 @@ fn object(told: &Explanation, depends: bool) -> Value {
     let arguments = told.arguments.iter().map(
         |found| json!({"place": &*found.place, "permits": found.refusal.is_none(), "reason": found.refusal.as_deref()}),
     );
+    let identities = told
+        .identities
+        .iter()
+        .map(|found| json!({"place": &*found.place, "identity": found.identity.as_str()}));
     json!({
+        "identity": told.identity.map(Identity::as_str), "identities": identities.collect::<Vec<_>>(),
         "verdict": told.verdict.as_str(), "reason": reason(&told.verdict), "depends_on_arguments": depends,
         "rules": rules.collect::<Vec<_>>(), "patterns": patterns.collect::<Vec<_>>(),
         "arguments": arguments.collect::<Vec<_>>(), "default": told.by_default.map(default_word),
@@ -98,9 +103,17 @@ fn text(told: &Explanation, depends: bool) -> String {
             let judged = found.refusal.as_deref().unwrap_or("permits the arguments");
             let _ = writeln!(out, "  {}: {judged}", found.place);
         }
+        for found in told.identities.iter().filter(|found| found.place.starts_with(&*below)) {
+            let _ = writeln!(out, "  {} {:?}", found.place, found.identity.as_str());
+        }
     }
     if left_out > 0 {
         let _ = writeln!(out, "{left_out} more do not match");
+    }
+    match told.identity {
+        Some(Identity::PerPrincipal) => out.push_str("calls use the caller's own sign-in\n"),
+        Some(Identity::Shared) => out.push_str("calls use the sign-in of all callers\n"),
+        None => {}
     }
     if let Some(allows) = told.by_default {
         let _ = writeln!(out, "no rule matches: default {}", default_word(allows));

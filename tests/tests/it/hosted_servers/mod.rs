@@ -3,6 +3,7 @@
 //! sign-ins.
 
 mod asked;
+mod identities;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod leaks;

@@ -72,7 +72,17 @@ impl Person {
 
     /// Signs in, or is told why not before there is a link.
     pub(crate) fn tries_to_sign_in(&self, name: &str) -> Result<(), Value> {
-        let mut login = Login::start(self.ptc(&["login", name, "--json"]));
+        self.tries_to_sign_in_with(&[name])
+    }
+
+    /// Signs in for all callers, where the entry says that each does for itself.
+    pub(crate) fn signs_in_for_all(&self, name: &str) {
+        let tried = self.tries_to_sign_in_with(&[name, "--principal", "*"]);
+        tried.unwrap_or_else(|told| panic!("no sign-in: {told}"));
+    }
+
+    fn tries_to_sign_in_with(&self, arguments: &[&str]) -> Result<(), Value> {
+        let mut login = self.begins_to_sign_in(&[arguments, &["--json"]].concat());
         let opened = login.event();
         let Some(url) = opened["url"].as_str().filter(|_| opened["event"] == "open") else {
             return Err(opened);

@@ -60,7 +60,12 @@ impl Server {
         flags: &[&str],
         variables: &[(&str, String)],
     ) -> Server {
-        Server::launch(&json!({"notes": entry(hosted, json!({}))}), flags, variables)
+        Server::start_of(entry(hosted, json!({})), flags, variables)
+    }
+
+    /// The same of another entry of `notes`.
+    pub(crate) fn start_of(notes: Value, flags: &[&str], variables: &[(&str, String)]) -> Server {
+        Server::launch(&json!({"notes": notes}), flags, variables)
     }
 
     /// With the tool server of these tests as one more upstream, `fake`.

@@ -114,9 +114,7 @@ async fn begin(page: Arc<SignInPage>, upstream: String, caller: Principal) -> Ht
     let Ok(browser) = BrowserKey::random() else {
         return answer::text(StatusCode::SERVICE_UNAVAILABLE, "the system gives no random bytes");
     };
-    // An upstream that the policy does not show to the caller is none.
-    let sees = caller.authority().is_none_or(|authority| authority.grant.upstream(&upstream));
-    let Some(site) = page.sites.iter().find(|site| sees && site.name() == upstream) else {
+    let Some(site) = page.site_of(&upstream, &caller) else {
         return answer::busy(
             StatusCode::NOT_FOUND,
             format!("nobody signs in to an upstream '{}' here", visible_line(&upstream)),

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use ptc_host::config::{OAuthConfig, OAuthIdentity};
+use ptc_host::config::OAuthIdentity;
+use ptc_host::policy::Identity;
 use ptc_host::sign_in::{Site, client_document, document_address, redirect_address};
+use ptc_protocol::principal::Principal;
 use ptc_protocol::settings::PublicUrl;
 
 use super::login::PageLogin;
@@ -19,19 +21,29 @@ pub(in crate::http) struct SignInPage {
 }
 
 impl SignInPage {
-    /// The page at this URL. Callers sign in for themselves: only the operator makes a sign-in that all callers
-    /// share.
+    /// The page at this URL, for upstreams that people sign in to.
     pub(in crate::http) fn new(
         public: PublicUrl,
         mut sites: Vec<Arc<Site>>,
         login: Option<PageLogin>,
     ) -> SignInPage {
-        let own = |config: &OAuthConfig| {
-            config.grant.has_person() && config.identity == OAuthIdentity::PerPrincipal
-        };
-        sites.retain(|site| own(site.config()));
+        sites.retain(|site| site.config().grant.has_person());
         let origin = public.origin();
         let client = client_document(&document_address(origin), &[redirect_address(origin)]).to_string();
         SignInPage { public, sites, client, login }
+    }
+    /// The upstream of this name, if the caller signs in to it for itself: only the operator makes a sign-in that all callers share,
+    /// and one that the policy does not show to the caller is none.
+    pub(super) fn site_of(&self, upstream: &str, caller: &Principal) -> Option<&Arc<Site>> {
+        let grant = caller.authority().map(|authority| &authority.grant);
+        let site = self.sites.iter().find(|site| site.name() == upstream)?;
+        if !grant.is_none_or(|grant| grant.upstream(upstream)) {
+            return None;
+        }
+        let is_own = match grant.and_then(|grant| grant.identity(upstream)) {
+            Some(identity) => identity == Identity::PerPrincipal,
+            None => site.config().identity == OAuthIdentity::PerPrincipal,
+        };
+        is_own.then_some(site)
     }
 }

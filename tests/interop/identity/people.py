@@ -1,18 +1,25 @@
-"""Two people at one server with a policy: each sees other tools, one meets a quota and one a rule about arguments, and neither finds a
-trace of the other. Usage: people.py PTC NODE WORK PYTHON"""
+"""Two people at one server with a policy: each sees other tools, signs in at an upstream for itself and sees what that lists to it, one
+meets a quota and one a rule about arguments, and neither finds a trace of the other. Usage: people.py PTC NODE WORK PYTHON"""
 import hashlib
 import itertools
 import json
+import pathlib
 import re
+import sys
 
-from stage import end, fetch, issuer, node, python, server, sign_in, typescript, work
+from stage import begin, end, fetch, issuer, node, python, server, sign_in, typescript, work
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "oauth"))
+import person as visitor  # noqa: E402
 
 CALLS, PROGRAMS = 6, 60
+# Each has an account of its own there, and the entry says otherwise.
+NOTES = {"allow": ["*"], "deny": ["add_note"], "identity": "per_principal"}
 POLICY = {"rules": [
     {"match": {"claim": {"groups": "support"}}, "limits": {"calls_per_minute": CALLS}, "upstreams": {"desk": {
-        "allow": ["get_ticket", "create_ticket"], "args": {"create_ticket": {"queue": {"in": ["web", "app"]}}}}}},
+        "allow": ["get_ticket", "create_ticket"], "args": {"create_ticket": {"queue": {"in": ["web", "app"]}}}}, "notes": NOTES}},
     {"match": {"claim": {"groups": "dev"}}, "limits": {"programs_per_minute": PROGRAMS}, "upstreams": {"builds": {
-        "allow": ["get_build"], "list": ["deploy"]}}},
+        "allow": ["get_build"], "list": ["deploy"]}, "notes": NOTES}},
 ]}
 
 
@@ -24,7 +31,9 @@ class Caller:
         # What the programs of this person have in them, and how the person is called: nobody else is to read it.
         self.mark, self.answers = f"zq7{person}", []
         name = f"{provider}|{person}"
-        self.traces = [self.mark, f"|{person}", hashlib.sha256(name.encode()).hexdigest()[:16]]
+        # And how it is called at the upstream with sign-ins, whose own tool has that in its name.
+        self.account = f"zq8{person}"
+        self.traces = [self.mark, self.account, f"|{person}", hashlib.sha256(name.encode()).hexdigest()[:16]]
         status, headers, _ = self.post({"method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}})
         assert status == 200, status
@@ -55,6 +64,14 @@ class Caller:
 
     def eval(self, program):
         return self.call("lisp_eval", program=program)["structuredContent"]
+
+    def sign_in(self, upstream):
+        """Signs in at an upstream on the page of the server."""
+        status, headers, text = self.send(f"{self.base}/oauth/start?upstream={upstream}", b"", Origin=self.base)
+        assert status == 200, (status, text)
+        back, _ = visitor.visit(json.loads(text)["url"], self.account, stop=f"{self.base}/oauth/callback")
+        status, _, text = fetch(back, Cookie=headers["set-cookie"].split(";")[0])
+        assert status == 200 and "Signed in. You can close this window." in text, (status, text)
 
     def modern(self, tool, arguments):
         """A call of the revision without sessions."""
@@ -133,9 +150,17 @@ def desk(*tools):
     return {"transport": "mcp_stdio", "command": node, "args": [str(work / "identity-desk.mjs"), *tools]}
 
 
+def notes(tools):
+    """A protected server with an authorization server of its own, which lists these tools to these accounts."""
+    protecting = json.loads(begin([node, str(work / "as.mjs")], "identity-as.log", TTL="300").stdout.readline())["issuer"]
+    resource = begin([node, str(work / "resource.mjs")], "identity-resource.log", ISSUER=protecting, OWN=json.dumps(tools))
+    url = json.loads(resource.stdout.readline())["url"]
+    return {"transport": "mcp_http", "url": url, "allow_insecure_http": True, "auth": {"type": "oauth", "identity": "shared"}}
+
+
 try:
     upstreams, policy = work / "identity-upstreams.json", work / "identity-policy.json"
-    upstreams.write_text(json.dumps({"upstreams": {"desk": desk("get_ticket", "create_ticket", "delete_ticket"), "builds": desk("get_build", "deploy")}}))
+    upstreams.write_text(json.dumps({"upstreams": {"desk": desk("get_ticket", "create_ticket", "delete_ticket"), "builds": desk("get_build", "deploy"), "notes": notes({"zq8ann": ["refund_zq8ann"], "zq8ben": ["audit_zq8ben"]})}}))
     policy.write_text(json.dumps(POLICY))
     provider = issuer("jwt", "people")
     # All records of this test fit into the ring, which the callers share, so that the other's are still there when they are tried.
@@ -159,11 +184,26 @@ try:
     refused = create(ann, "ops")
     assert refused["message"] == "runtime_error: argument 'queue' of 'desk.create_ticket' is not allowed for this caller: \"ops\" is none of \"web\", \"app\"", refused
     assert ":ok true" in create(ann, "web")["result"]
-    assert create(ben, "web")["message"] == "runtime_error: no upstream 'desk' configured\nConfigured upstreams: builds"
+    assert create(ben, "web")["message"] == "runtime_error: no upstream 'desk' configured\nConfigured upstreams: builds, notes"
     refused = ben.eval('(tool/call {:server "builds" :tool "deploy" :args {:item "x"}})')
     assert refused["message"] == "runtime_error: tool 'builds.deploy' is listed but not allowed for this caller; ask the operator", refused
     assert ":ok true" in ben.eval(f'(tool/call {{:server "builds" :tool "get_build" :args {{:item "{ben.mark}"}}}})')["result"]
     print("ok   two people see different tools, and one is refused by an argument")
+
+    # --- an upstream that each signs in to -----------------------------------------------------------------------------
+    for caller, own in [(ann, "refund_zq8ann"), (ben, "audit_zq8ben")]:
+        # The program waits for its caller's own sign-in, and goes on with it.
+        waiting = caller.eval('(:value (tool/call {:server "notes" :tool "whoami" :args {}}))')
+        assert waiting["status"] == "waiting" and waiting["questions"][0]["open"] == f"{caller.base}/oauth/start?upstream=notes", waiting
+        caller.sign_in("notes")
+        said = caller.call("lisp_resume", run_id=waiting["run_id"], answers={"q1": {"action": "accept"}}, wait_ms=10000)["structuredContent"]
+        assert said["status"] == "ok" and caller.account in said["result"], said
+        shown = caller.eval('(str (dir "notes"))')["result"]
+        assert own in shown and "whoami" in shown and "add_note" not in shown, shown
+        said = caller.eval(f'(:value (tool/call {{:server "notes" :tool "{own}" :args {{:item "{caller.mark}"}}}}))')["result"]
+        assert f"{own} of {caller.mark}" in said, said
+        assert "expected :item" in caller.eval(f'(tool/call {{:server "notes" :tool "{own}" :args {{:itm 1}}}})')["message"]
+    print("ok   two people sign in at an upstream, each for itself, and see lists of their own")
 
     # --- ids of the other ----------------------------------------------------------------------------------------------
     pairs = [(ben, ann, leave_traces(ann)), (ann, ben, leave_traces(ben))]

@@ -1,5 +1,5 @@
 // A real issuer of access tokens: npm `oidc-provider`. Prints `{"issuer": …}` when it listens. POST /rotate replaces its key.
-// Environment: FORMAT, `jwt` or `opaque`.
+// Environment: FORMAT, `jwt` or `opaque`; PAGES, where the pages of a server come back to (`--http-login-client`).
 import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
@@ -23,6 +23,7 @@ const provider = () => {
     clients: [
       // The protected resource, which asks about opaque tokens.
       { client_id: "resource", client_secret: "resource-secret-0123456789", redirect_uris: [], response_types: [], grant_types: ["client_credentials"], token_endpoint_auth_method: "client_secret_basic" },
+      ...(process.env.PAGES ? [{ client_id: "pages", client_secret: "pages-secret-0123456789", redirect_uris: [process.env.PAGES], response_types: ["code"], grant_types: ["authorization_code"], token_endpoint_auth_method: "client_secret_basic" }] : []),
     ],
     scopes: ["openid", "offline_access", ...SCOPES.split(" ")],
     pkce: { required: () => true },

@@ -1,5 +1,6 @@
 // A protected MCP server: the official TypeScript SDK with its own bearer check, in front of two tools. Tokens are JWTs of
 // ISSUER whose audience is this server. Prints `{"url": …}` when it listens, then one JSON object for each MCP request.
+// Environment: OWN, a JSON object of the names of more tools, which are listed to that subject alone.
 import { createServer } from "node:http";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import express from "express";
@@ -11,6 +12,7 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { z } from "zod";
 
 const issuer = process.env.ISSUER;
+const own = JSON.parse(process.env.OWN ?? "{}");
 const say = (facts) => console.log(JSON.stringify(facts));
 const oauthMetadata = await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json();
 const keys = createRemoteJWKSet(new URL(oauthMetadata.jwks_uri));
@@ -31,7 +33,7 @@ const verifier = {
 };
 const notes = [];
 
-function tools() {
+function tools(subject) {
   const server = new McpServer({ name: "notes", version: "1.0.0" });
   server.registerTool("whoami", { description: "Says who is signed in.", inputSchema: {} }, (_none, { authInfo }) => {
     const facts = { subject: authInfo.extra.subject ?? null, client: authInfo.clientId, scopes: authInfo.scopes };
@@ -41,6 +43,9 @@ function tools() {
     notes.push(text);
     return { content: [{ type: "text", text: String(notes.length) }] };
   });
+  for (const name of own[subject] ?? []) {
+    server.registerTool(name, { description: `Does ${name}.`, inputSchema: { item: z.string() } }, ({ item }) => ({ content: [{ type: "text", text: `${name} of ${item}` }] }));
+  }
   return server;
 }
 
@@ -56,7 +61,7 @@ application.use("/mcp", (request, response, next) => {
 });
 application.post("/mcp", async (request, response) => {
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
-  const server = tools();
+  const server = tools(request.auth.extra.subject);
   response.on("close", () => { transport.close(); server.close(); });
   await server.connect(transport);
   await transport.handleRequest(request, response, request.body);

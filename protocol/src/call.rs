@@ -23,7 +23,7 @@ use super::results;
 use super::service::Service;
 use super::tasks::TaskClient;
 use super::tool::ToolReply;
-use super::watches::{Subscription, Watch};
+use super::watches::{Notice, Subscription, Watch};
 use crate::concurrency_limiter::Permit;
 use crate::principal::Principal;
 use ptc_mcp::Era;
@@ -120,7 +120,12 @@ impl Channel {
         notify(results::subscription_acknowledged(id, &offered, &own));
         loop {
             tokio::select! {
-                notice = watch.watch.next() => notify(results::change(&notice, Some(id))),
+                notice = watch.watch.next() => match &notice {
+                    Notice::Updated(uri) if !exposed.still_shows(service.policy.as_ref(), caller, uri) => {
+                        exposed.unsubscribe(number, uri).await;
+                    }
+                    _ => notify(results::change(&notice, Some(id))),
+                },
                 Some(task) = news.next() => notify(results::tasks::notification(service, id, &task)),
             }
         }

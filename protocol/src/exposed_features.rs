@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features, View};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features, View, count_call};
 use ptc_host::mcp::is_role;
+use ptc_host::policy::{CallInFlight, CurrentPolicy};
 use ptc_host::upstream::{Arrivals, CallFault, Caller, UpstreamEvent};
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{Value, json};
@@ -119,6 +120,17 @@ impl ExposedFeatures {
         Err(RpcError::new(RpcError::INVALID_PARAMS, text))
     }
 
+    /// Whether a caller may read a resource by the policy that holds now, of which a channel that is open knows nothing.
+    pub(super) fn still_shows(
+        &self,
+        policy: Option<&Arc<CurrentPolicy>>,
+        caller: &Principal,
+        uri: &str,
+    ) -> bool {
+        let renewed = policy.zip(caller.authority()).map(|(policy, known)| policy.renewed(known));
+        readable(&self.upstreams.view(renewed.as_ref()), uri).is_some()
+    }
+
     /// Ends that subscription.
     pub(super) async fn unsubscribe(&self, number: u64, uri: &str) {
         self.watches.remove(number, uri);
@@ -193,6 +205,7 @@ impl ExposedFeatures {
             ExposedRequest::Read(uri) => {
                 let (name, inner) = readable(&view, &uri).ok_or_else(|| not_found(&uri))?;
                 let features = self.started(&view, name, principal).await?;
+                let _counted = counted(principal)?;
                 let limits = self.limits.per_call();
                 let read = features.read(inner, limits, Some(&*account)).await;
                 let mut result = object(&read.map_err(|fault| self.failed(name, principal, &fault))?);
@@ -213,6 +226,7 @@ impl ExposedFeatures {
                 let resolved = usable(&view, FeatureKind::Prompt, resolve_name(&view, &prompt));
                 let (name, inner) = resolved.ok_or_else(|| unknown_prompt(&prompt))?;
                 let features = self.started(&view, name, principal).await?;
+                let _counted = counted(principal)?;
                 let limits = self.limits.per_call();
                 let got = features.get_prompt(inner, arguments.as_bytes(), limits, Some(&*account)).await;
                 let mut result = object(&got.map_err(|fault| self.failed(name, principal, &fault))?);
@@ -395,6 +409,11 @@ fn uri_of(upstream: &str, uri: &str) -> String {
 
 fn caller(principal: &Principal) -> Caller<'_> {
     Caller { principal: Some(principal.known_name()), ..Caller::default() }
+}
+
+/// Counts a read among the upstream calls that the policy lets the caller make, while it is under way.
+fn counted(principal: &Principal) -> Result<Option<CallInFlight>, RpcError> {
+    count_call(principal.authority()).map_err(|fault| RpcError::new(RpcError::REFUSED, fault.message))
 }
 
 fn prefix_member(object: &mut Value, key: &str, prefixed: impl FnOnce(&str) -> String) {

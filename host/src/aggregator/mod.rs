@@ -49,4 +49,5 @@ pub use runtime::Aggregator;
 pub use sampler::Sampler;
 pub use sampler::SamplingCounts;
 pub use start::StartError;
+pub use usage::count_call;
 pub use view::View;

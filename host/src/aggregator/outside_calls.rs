@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::approval::{WantedCall, allowed, ask_outside, needed};
 use super::audit::AuditedCall;
 use super::runtime::Aggregator;
+use super::usage::count_call;
 use ptc_base::time;
 use ptc_engine::questions::{ArgumentsDigest, MAX_ASKED_BYTES};
 use ptc_engine::{Asker, whole_millis};
+use ptc_upstreams::sign_in::PROCESS;
 use ptc_upstreams::upstream::{Call, CallFault, CallReply, Caller};
 
 impl Aggregator {
@@ -71,8 +73,10 @@ impl Aggregator {
             }
         };
         let began = time::now();
-        let replied = match replied {
-            Ok(()) => {
+        let authority = self.policy.as_ref().map(|policy| policy.of_name(principal.unwrap_or(PROCESS)));
+        let counted = replied.and_then(|()| count_call(authority.as_ref()));
+        let replied = match counted {
+            Ok(_in_flight) => {
                 let mut limits = call.limits;
                 limits.deadline += began.saturating_duration_since(asked);
                 let caller = Caller { account: view.account(member), ..call.caller };

@@ -3,9 +3,10 @@
 use ahash::AHashMap;
 use ptc_base::time;
 use ptc_engine::RunContext;
-use ptc_policy::CallInFlight;
+use ptc_policy::{Authority, CallInFlight};
 use ptc_upstreams::upstream::{CallFault, FaultReason};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The usage of one program. The engine carries it with the program without knowing its type.
@@ -48,18 +49,24 @@ fn take(counter: &Cell<u32>, cap: u32) -> bool {
     taken < cap
 }
 
-/// Counts a call of an upstream at the policy, until what this gives is dropped. `goes_on` is one that was counted before its
-/// program waited. `None`: the policy has no limits for the caller.
+/// Counts a call of a program as [`count_call`] does. One that `goes_on` was counted before its program waited.
 ///
 /// # Errors
-/// The limit of the policy that is reached: nothing has been sent, and the call takes no number of the cap.
+/// As [`count_call`]; the call takes no number of the cap.
 pub(super) fn begin_call(run: &RunContext, goes_on: bool) -> Result<Option<CallInFlight>, CallFault> {
-    let Some((quotas, limits)) = run.authority.as_ref().and_then(|authority| authority.quotas()) else {
-        return Ok(None);
-    };
-    if goes_on {
-        return Ok(Some(quotas.resume_call()));
+    let authority = run.authority.as_ref();
+    match authority.and_then(|authority| authority.quotas()) {
+        Some((quotas, _)) if goes_on => Ok(Some(quotas.resume_call())),
+        _ => count_call(authority),
     }
+}
+
+/// Counts a call of an upstream at the policy, until what this gives is dropped. `None`: the policy has no limits for the caller.
+///
+/// # Errors
+/// The limit of the policy that is reached: nothing has been sent.
+pub fn count_call(authority: Option<&Arc<Authority>>) -> Result<Option<CallInFlight>, CallFault> {
+    let Some((quotas, limits)) = authority.and_then(|authority| authority.quotas()) else { return Ok(None) };
     quotas.begin_call(limits, time::now()).map(Some).map_err(|quota| {
         let wait = quota.seconds().map(Duration::from_secs);
         CallFault::new(FaultReason::RateLimited, quota.to_string()).with_retry_after(wait).before_sending()

@@ -127,8 +127,10 @@ impl<'a> View<'a> {
 
     /// Whose sign-in a rule wants at an upstream. On a pipe there is one principal, and the entry says it.
     fn identity(&self, member: &ConfiguredUpstream) -> Option<Identity> {
-        member.site.as_ref()?;
-        self.principal.is_none_or(|name| **name != *PROCESS).then_some(())?;
+        let only = self.principal.or(self.aggregator.shown_to.as_ref());
+        if member.site.is_none() || only.is_some_and(|name| **name == *PROCESS) {
+            return None;
+        }
         self.grant.as_ref()?.identity(&member.config.name)
     }
 

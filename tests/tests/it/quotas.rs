@@ -11,9 +11,11 @@ use tempfile::TempDir;
 
 /// A server whose callers have these limits, may call everything, and share one clock that is set ahead.
 fn launch(limits: &Value, flags: &[&str]) -> (Launch, TempDir) {
+    // What else a caller may use besides tools.
+    let all = json!({"allow": ["*"], "resources": ["*"], "prompts": ["*"]});
     let folder = tempfile::tempdir().expect("a folder");
     let policy = folder.path().join("policy.json");
-    let rule = json!({"match": {}, "upstreams": {"*": {"allow": ["*"]}}, "limits": limits});
+    let rule = json!({"match": {}, "upstreams": {"*": all}, "limits": limits});
     fs::write(&policy, json!({"rules": [rule]}).to_string()).expect("written");
     let policy = policy.to_str().expect("UTF-8");
     (Launch::new(&[&["--policy", policy][..], flags].concat()).with_upstream().stepped(), folder)
@@ -109,6 +111,32 @@ fn upstream_calls_over_the_limit_are_faults_that_take_nothing_of_the_cap() {
     server.server.advance(Duration::from_secs(60));
     let after = value(&mut server, program);
     assert_eq!(after.matches("ok").count(), 2, "{after}");
+    server.finish();
+}
+
+#[test]
+fn what_clients_read_is_counted_among_their_calls() {
+    let (launch, _folder) = launch(&json!({"calls_per_minute": 2}), &["--expose", "resources,prompts"]);
+    let mut server = launch.on_pipes();
+    let mut ask = |method: &str, params: Value| {
+        server.request(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+    };
+    let uri = json!({"uri": "ptc://fake/text:hello"});
+    assert_eq!(ask("resources/read", uri.clone())["result"]["contents"][0]["text"], "hello");
+    // Lists are not counted, as those of programs are not.
+    for _ in 0..3 {
+        assert!(ask("resources/list", json!({}))["result"]["resources"].is_array());
+    }
+    let second = ask("prompts/get", json!({"name": "fake/absent"})).to_string();
+    assert!(!second.contains("a minute"), "{second}");
+    let refused = ask("resources/read", uri);
+    let text = "this caller may make 2 upstream calls a minute; the next is free in ";
+    assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    assert!(refused["error"]["message"].as_str().expect("text").starts_with(text), "{refused}");
+    let program = r#"(:message (tool/call {:server "fake" :tool "echo" :args {:n 1}}))"#;
+    assert!(value(&mut server, program).contains(text), "programs and clients have one account");
+    server.server.advance(Duration::from_secs(60));
+    assert!(value(&mut server, program).contains("nil"));
     server.finish();
 }
 

@@ -11,6 +11,7 @@ mod profiles;
 mod program;
 mod resumed;
 mod start;
+mod subscriptions;
 mod wire;
 
 use ptc_mcp::json::{Value, json};

@@ -6,7 +6,7 @@ use ptc_host::catalog::{Query, ToolRef};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Limits};
 use ptc_host::policy::{CurrentPolicy, Policy};
-use ptc_host::upstream::{Call, CallLimits};
+use ptc_host::upstream::{Call, CallLimits, FaultReason};
 use ptc_mcp::json::{Value, json};
 use ptc_vm::machine::{Feature, HostRequest};
 use std::sync::Arc;
@@ -327,6 +327,31 @@ async fn a_program_without_an_authority_is_that_of_its_principal_alone() {
     assert_eq!(servers(Some("ann")).await, r#"["zq7seen"]"#);
     assert_eq!(servers(Some("ben")).await, "[]");
     assert_eq!(servers(None).await, "[]");
+}
+
+#[tokio::test]
+async fn calls_outside_programs_are_counted() {
+    let mut limited = rules("process");
+    limited["rules"][0]["limits"] = json!({"calls_per_minute": 1});
+    let world = World::under(limited, SnapshotMode::Frozen, &json!({})).await;
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        let call = Call {
+            tool: "zq7visible",
+            arguments: br#"{"path": "/reports/a"}"#,
+            again: Default::default(),
+            limits: CallLimits::within(Duration::from_secs(60), 1 << 20),
+            arrivals: None,
+            caller: Default::default(),
+            may_wrap: false,
+        };
+        let answered = world.aggregator.call_outside("zq7seen", call, None).await;
+        told.push(answered.map(drop).map_err(|fault| (fault.reason, fault.message)));
+    }
+    let refused = told.pop().expect("two").unwrap_err();
+    assert!(told.pop().expect("two").is_ok());
+    assert_eq!(refused.0, FaultReason::RateLimited);
+    assert!(refused.1.starts_with("this caller may make 1 upstream call"), "{}", refused.1);
 }
 
 #[tokio::test]

@@ -106,6 +106,18 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// The fault of a call that may not be made now, as it could not be recorded.
+    pub(super) fn stopped(&self) -> Option<CallFault> {
+        let text = self.aggregator.audit.as_ref()?.stop()?;
+        Some(CallFault::unavailable(text).before_sending())
+    }
+
+    /// As [`failed`](Self::failed), of a call that cannot be recorded: the record counts it already.
+    pub(super) fn failed_unrecorded(mut self, arguments: &[u8], fault: CallFault) -> Reply {
+        self.digest = None;
+        self.fault(arguments, None, fault, false)
+    }
+
     /// Notes that it is about to be sent.
     pub(super) fn is_sent(&self, began: Instant) {
         self.sent.set(Some(began));

@@ -9,10 +9,88 @@ pub trait CallAudit: Send + Sync {
     /// A call has ended, or its caller is gone.
     fn called(&self, call: &AuditedCall<'_>);
 
+    /// Why no call may be made now, for its caller; `None` if one may. By default one always may.
+    fn stop(&self) -> Option<String> {
+        None
+    }
+
+    /// The policy has denied a call or a request. By default it is not written down.
+    fn denied(&self, denial: &AuditedDenial<'_>) {
+        let _ = denial;
+    }
+
+    /// A principal has signed in at an upstream, or failed to. By default it is not written down.
+    fn signed_in(&self, sign_in: &AuditedSignIn<'_>) {
+        let _ = sign_in;
+    }
+
     /// A request of an upstream for a model's answer has ended. By default it is not written down.
     fn sampled(&self, sampling: &AuditedSampling<'_>) {
         let _ = sampling;
     }
+}
+
+/// Why the policy denies something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DenialReason {
+    /// The caller does not see the upstream.
+    UpstreamHidden,
+    /// The caller does not see a tool of this name.
+    ToolHidden,
+    /// The caller sees the tool, and may not call it.
+    ToolNotAllowed,
+    /// The rules on arguments refuse the call.
+    Argument,
+    /// The caller has used what its limits give it.
+    Quota,
+    /// The caller does not see the resource.
+    ResourceHidden,
+    /// The caller does not see the prompt.
+    PromptHidden,
+}
+
+impl DenialReason {
+    /// Its name in the audit log.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UpstreamHidden => "upstream_hidden",
+            Self::ToolHidden => "tool_hidden",
+            Self::ToolNotAllowed => "tool_not_allowed",
+            Self::Argument => "argument",
+            Self::Quota => "quota",
+            Self::ResourceHidden => "resource_hidden",
+            Self::PromptHidden => "prompt_hidden",
+        }
+    }
+}
+
+/// A call or request that the policy denies.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditedDenial<'a> {
+    /// The principal for whom it would have been made.
+    pub principal: Option<&'a str>,
+    /// The evaluation that it belongs to; `None` if no program made it.
+    pub eval: Option<EvalId>,
+    /// The run that it is part of, if the caller gave one.
+    pub run_id: Option<&'a str>,
+    /// The upstream.
+    pub upstream: &'a str,
+    /// The tool, or the method of a request that is not a tool call.
+    pub tool: &'a str,
+    /// Why.
+    pub reason: DenialReason,
+}
+
+/// A sign-in at an upstream that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditedSignIn<'a> {
+    /// Who signed in; `*` if it is for all callers.
+    pub principal: &'a str,
+    /// The upstream.
+    pub upstream: &'a str,
+    /// The code of the fault; `None` if it succeeded.
+    pub fault: Option<&'a str>,
 }
 
 /// A request of an upstream for a model's answer that has ended.

@@ -2,6 +2,7 @@
 
 use super::approval::{Allowed, WantedCall, allowed, ask_at, needed};
 use super::attempt::{Attempt, CalledTool};
+use super::audit::{AuditedDenial, DenialReason};
 use super::caller::caller_of;
 use super::cold_start::{UpstreamStartError, start};
 use super::current_tools::renewed;
@@ -35,6 +36,7 @@ pub(super) async fn answer(
     if let (Ok(server), Ok(tool)) = (&call.server, &call.tool)
         && let Some(text) = view.refusal(&catalog, server, tool)
     {
+        record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
         return raise(&text);
     }
     let anew;
@@ -44,14 +46,20 @@ pub(super) async fn answer(
         (Err(text), Ok(server), Ok(tool)) => {
             anew = match Box::pin(renewed(&aggregator, &view, &run, server, &catalog)).await {
                 Ok(Some(catalog)) => catalog,
-                Ok(None) => return raise(&text),
+                Ok(None) => {
+                    record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
+                    return raise(&text);
+                }
                 Err((fault, tried)) => {
                     return unknown_tool_list(&aggregator, &run, &call, server, tool, fault, tried).await;
                 }
             };
             match check_large_call(&anew, &call).await {
                 Ok(checked) => checked,
-                Err(text) => return raise(&text),
+                Err(text) => {
+                    record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
+                    return raise(&text);
+                }
             }
         }
         (Err(text), ..) => return raise(&text),
@@ -90,7 +98,10 @@ pub(super) async fn answer(
         warm = view.present();
         let checked = match check_large_call(&warm, &call).await {
             Ok(checked) => checked,
-            Err(text) => return raise(&text),
+            Err(text) => {
+                record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
+                return raise(&text);
+            }
         };
         (entry, arguments, may_wrap) = (checked.server, checked.arguments, checked.may_wrap);
         attempt.argument_note = checked.note.map(String::into_boxed_str);
@@ -101,6 +112,8 @@ pub(super) async fn answer(
     // waited is judged anew.
     if let Err(text) = view.admit(entry, tool, described, &arguments).await {
         give_back(&run);
+        let reason = view.denial(server, tool).unwrap_or(DenialReason::Argument);
+        record_denial(&aggregator, &run, server, tool, Some(reason));
         return raise(&text);
     }
     let mut before = match before.map(|before| InputProgress::read(&before)) {
@@ -170,11 +183,16 @@ pub(super) async fn answer(
             request: &call,
             call: sent,
         };
+        if let Some(fault) = attempt.stopped() {
+            give_back(&run);
+            return attempt.failed_unrecorded(&arguments, fault);
+        }
         // Counted last: what waits for people takes nothing of the caller's minute.
         let in_flight = match begin_call(&run, before.is_some()) {
             Ok(in_flight) => in_flight,
             Err(fault) => {
                 give_back_uncounted(&run, &fault);
+                record_denial(&aggregator, &run, server, tool, Some(DenialReason::Quota));
                 return attempt.failed(&arguments, None, fault);
             }
         };
@@ -220,6 +238,25 @@ pub(super) async fn answer(
         }
         began = time::now();
     }
+}
+
+/// Tells the operator's record that the policy denies a call, if it does.
+fn record_denial(
+    aggregator: &Aggregator,
+    run: &RunContext,
+    upstream: &str,
+    tool: &str,
+    reason: Option<DenialReason>,
+) {
+    let (Some(audit), Some(reason)) = (&aggregator.audit, reason) else { return };
+    audit.denied(&AuditedDenial {
+        principal: run.principal.as_deref(),
+        eval: Some(run.eval),
+        run_id: run.run_id.as_deref(),
+        upstream,
+        tool: clip(tool, MAX_TOOL_NAME),
+        reason,
+    });
 }
 
 /// The fault of a call that needs an approval but is longer than a question may be.

@@ -40,7 +40,7 @@ mod upkeep;
 mod usage;
 mod view;
 
-pub use audit::{AuditedCall, AuditedSampling, CallAudit};
+pub use audit::{AuditedCall, AuditedDenial, AuditedSampling, AuditedSignIn, CallAudit, DenialReason};
 pub use features::{FeatureKind, Features, Listing};
 pub use list_cache::ListCache;
 pub use notes::{note_on_failures, notes, notes_on_calls};

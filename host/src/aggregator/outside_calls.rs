@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::approval::{WantedCall, allowed, ask_outside, needed};
-use super::audit::AuditedCall;
+use super::audit::{AuditedCall, AuditedDenial, DenialReason};
 use super::runtime::Aggregator;
 use super::usage::count_call;
 use ptc_base::time;
@@ -41,7 +41,15 @@ impl Aggregator {
         if let Some(entry) = entry
             && let Err(text) = view.admit(entry, call.tool, tool, call.arguments).await
         {
+            if let Some(audit) = &self.audit {
+                let reason = view.denial(server, call.tool).unwrap_or(DenialReason::Argument);
+                let (upstream, tool) = (server, call.tool);
+                audit.denied(&AuditedDenial { principal, eval: None, run_id: None, upstream, tool, reason });
+            }
             return Err(CallFault::upstream_error(text).before_sending());
+        }
+        if let Some(text) = self.audit.as_ref().and_then(|audit| audit.stop()) {
+            return Err(CallFault::unavailable(text).before_sending());
         }
         let digest = ArgumentsDigest::of_sent(call.arguments).await;
         let mut approved = None;

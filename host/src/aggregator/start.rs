@@ -1,5 +1,6 @@
 //! Starting the upstreams of a checked configuration.
 
+use super::audit::AuditedSignIn;
 use super::configured_upstream::ConfiguredUpstream;
 use super::options::{AggregatorOptions, SnapshotMode};
 use super::own_lists::OwnLists;
@@ -231,6 +232,12 @@ fn members(
         config.offered = Offered { questions: options.questions, tasks: options.tasks, sampling };
         let name = config.name.clone();
         let site = Site::new(&config, &credentials, &context);
+        if let (Some(site), Some(audit)) = (&site, &options.audit) {
+            let (audit, upstream) = (audit.clone(), name.clone());
+            site.on_sign_in(move |principal, fault| {
+                audit.signed_in(&AuditedSignIn { principal, upstream: &upstream, fault });
+            });
+        }
         match open(&config, &credentials, site.as_ref(), options, roots) {
             Ok(handle) => drop(members.insert(
                 name,

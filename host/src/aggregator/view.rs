@@ -4,6 +4,7 @@
 //! Catalogs are filtered once for each grant and snapshot: callers whom the same rules match share them, and an upstream of which
 //! a caller sees everything keeps its entry.
 
+use super::audit::DenialReason;
 use super::configured_upstream::ConfiguredUpstream;
 use super::runtime::Aggregator;
 use crate::catalog::{Catalog, Restrictions, ServerEntry, ToolEntry, only_listed, unknown_tool};
@@ -202,6 +203,19 @@ impl<'a> View<'a> {
     /// The upstream of an entry, which is one of a catalog of this view.
     pub(super) fn member_of(&self, entry: &ServerEntry) -> Option<&'a ConfiguredUpstream> {
         self.aggregator.members.get(&entry.name)
+    }
+
+    /// Why the policy denies the caller a tool, whatever its arguments are; `None` if it does not, or there is no such upstream.
+    pub(super) fn denial(&self, upstream: &str, tool: &str) -> Option<DenialReason> {
+        let grant = self.grant.as_ref().filter(|_| self.aggregator.members.contains_key(upstream))?;
+        if !grant.upstream(upstream) {
+            return Some(DenialReason::UpstreamHidden);
+        }
+        match grant.tool(upstream, tool) {
+            Access::Allowed => None,
+            Access::Listed => Some(DenialReason::ToolNotAllowed),
+            Access::Hidden => Some(DenialReason::ToolHidden),
+        }
     }
 
     /// Why the caller may not call a tool, whatever its arguments are, before it is looked for in the catalog, which is one of this

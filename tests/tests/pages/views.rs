@@ -50,11 +50,11 @@ const BELOW: [(&str, usize, &str); 6] = [
     ("sign_in.rs", 2, "pages of upstreams about a question that the caller was asked"),
     ("start.rs", 4, "the start of all upstreams"),
     ("upkeep.rs", 2, "the lists of all upstreams"),
-    ("view.rs", 9, "the views"),
+    ("view.rs", 10, "the views"),
 ];
 
 /// The sources below a folder, by their paths from it, without comments. Unit tests in files of their own are left out.
-fn sources(folder: &str) -> BTreeMap<String, String> {
+pub(crate) fn sources(folder: &str) -> BTreeMap<String, String> {
     let top = root().join(folder);
     let (mut found, mut waiting) = (BTreeMap::new(), vec![top.clone()]);
     while let Some(folder) = waiting.pop() {

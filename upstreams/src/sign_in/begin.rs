@@ -287,6 +287,9 @@ impl Site {
         };
         let signed_in = self.exchange(&pending, callback).await;
         self.counts.note_sign_in(signed_in.is_ok());
+        if let Some(record) = self.record.get() {
+            record(&pending.core.principal, signed_in.as_ref().err().map(SignInError::code));
+        }
         if let Err(error) = &signed_in {
             if matches!(error, SignInError::Failure(failure) if failure.is_about_client()) {
                 self.forget_client(&pending.binding).await?;

@@ -2,7 +2,7 @@
 
 use ptc_base::sync::Mutex;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ptc_oauth::challenge::Bearer;
@@ -93,6 +93,8 @@ pub struct Site {
     pub(super) counts: SignInCounts,
     /// Told of sign-ins.
     pub(super) news: News,
+    /// Told of each sign-in that has ended, for the operator's record.
+    pub(super) record: OnceLock<SignInRecord>,
     /// Known authorization servers, by issuer.
     known: Mutex<HashMap<String, CachedDiscovery>>,
     /// Sign-ins that principals have begun here, with when.
@@ -100,6 +102,9 @@ pub struct Site {
     /// The SHA-256 of the id of the client whose sign-in was finished here last, and when: its server knows it.
     pub(super) accepted: Mutex<Option<([u8; 32], Timestamp)>>,
 }
+
+/// Receives the principal of a sign-in that has ended, and the code of its fault.
+pub(super) type SignInRecord = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
 
 /// The sign-ins that one principal has begun, oldest first.
 pub(super) type PrincipalSignIns = VecDeque<(RecordKey, Timestamp)>;
@@ -147,6 +152,7 @@ impl Site {
             fetcher,
             counts: SignInCounts::default(),
             news: News::default(),
+            record: OnceLock::new(),
             known: Mutex::default(),
             begun: Mutex::default(),
             accepted: Mutex::default(),
@@ -161,6 +167,11 @@ impl Site {
     /// How its sign-ins are obtained.
     pub fn config(&self) -> &OAuthConfig {
         &self.oauth
+    }
+
+    /// Has each sign-in told that ends from now on: whose it is, and the code of the fault if it failed. The first call counts.
+    pub fn on_sign_in(&self, record: impl Fn(&str, Option<&str>) + Send + Sync + 'static) {
+        let _ = self.record.set(Box::new(record));
     }
 
     /// Counts of obtained and failed tokens.

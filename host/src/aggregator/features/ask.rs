@@ -20,7 +20,7 @@ use ptc_upstreams::upstream::{
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::super::audit::{AuditedCall, CallAudit};
+use super::super::audit::{AuditedCall, AuditedDenial, CallAudit, DenialReason};
 use super::super::runtime::Aggregator;
 use super::super::view::View;
 
@@ -125,6 +125,21 @@ impl Audit<'_> {
             fault,
             duration_ms,
             approved: None,
+        });
+    }
+
+    /// Records that the policy hides what is asked for.
+    fn denied(&self, features: &Features<'_>, method: &'static str, kind: FeatureKind) {
+        self.to.denied(&AuditedDenial {
+            principal: features.caller.principal.map(|name| &**name),
+            eval: self.eval,
+            run_id: self.run_id,
+            upstream: features.name,
+            tool: method,
+            reason: match kind {
+                FeatureKind::Resource | FeatureKind::Template => DenialReason::ResourceHidden,
+                FeatureKind::Prompt => DenialReason::PromptHidden,
+            },
         });
     }
 }
@@ -428,6 +443,12 @@ impl<'a> Features<'a> {
     ) -> Result<(), CallFault> {
         let checked = self.check(kind, subject);
         if let Err(fault) = &checked {
+            if let Some(audit) = self.audit
+                && kind.is_offered(self.offers())
+                && !self.grants(kind, subject)
+            {
+                audit.denied(self, method, kind);
+            }
             self.record_unsent(method, params, fault.reason).await;
         }
         checked
@@ -478,6 +499,9 @@ impl<'a> Features<'a> {
             self.record_unsent(method, params, FaultReason::UpstreamError).await;
             let text = format!("the request has {bytes} bytes, the limit of a call is {most}");
             return Err(CallFault::upstream_error(text).before_sending());
+        }
+        if let Some(text) = self.audit.and_then(|audit| audit.to.stop()) {
+            return Err(CallFault::unavailable(text).before_sending());
         }
         let params = params.as_bytes();
         let query = Query { method, params, subject, limits, arrivals, caller: self.caller };

@@ -58,6 +58,19 @@ pub(super) enum ExposedRequest {
     },
 }
 
+impl ExposedRequest {
+    /// The URI or the name that it is about, if it is about one.
+    pub(super) fn subject(&self) -> Option<String> {
+        match self {
+            Self::List(..) => None,
+            Self::Read(subject)
+            | Self::Prompt(subject, _)
+            | Self::Watch { uri: subject, .. }
+            | Self::Complete { subject, .. } => Some(subject.clone()),
+        }
+    }
+}
+
 impl ExposedFeatures {
     /// The features of these upstreams, within the limits of programs' calls.
     pub fn new(upstreams: Arc<Aggregator>, limits: AggregatorLimits, resources: bool, prompts: bool) -> Self {

@@ -16,7 +16,7 @@ use ptc_mcp::message::id::RequestId;
 use smallvec::SmallVec;
 
 use super::tool::{CallContext, RequestOrigin, ToolReply};
-use crate::principal::Owner;
+use crate::principal::{Owner, Principal};
 use crate::report::CallReport;
 use crate::timestamp;
 
@@ -29,6 +29,14 @@ pub trait CallObserver: Send + Sync {
     fn reads_programs(&self) -> bool {
         false
     }
+
+    /// Why no call may be made now, for its caller; `None` if one may.
+    fn stop(&self) -> Option<String> {
+        None
+    }
+
+    /// A request of a client for a feature of the upstreams besides tools has ended. `subject`: the URI or name that it is about.
+    fn requested(&self, _request: &FeatureRequest<'_>) {}
 
     /// A call was announced. It may still be refused.
     fn announced(&self, _call: &ObservedCall) {}
@@ -70,6 +78,23 @@ pub struct ObservedCall {
     pub started: Instant,
     /// True if it ran.
     pub running: bool,
+}
+
+/// A request of a client for resources, prompts or completions that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct FeatureRequest<'a> {
+    /// The client's principal.
+    pub principal: &'a Principal,
+    /// True if it came over HTTP.
+    pub is_http: bool,
+    /// The method.
+    pub method: &'static str,
+    /// The URI or the name that it is about, if it is about one.
+    pub subject: Option<&'a str>,
+    /// The code of the error that it was answered with.
+    pub error: Option<i64>,
+    /// How long it took.
+    pub duration_ms: u64,
 }
 
 /// The end of a call.
@@ -122,6 +147,16 @@ impl Observers {
     pub fn new(all: Vec<Arc<dyn CallObserver>>) -> Option<Arc<Observers>> {
         let read_programs = all.iter().any(|observer| observer.reads_programs());
         (!all.is_empty()).then(|| Arc::new(Observers { all, read_programs }))
+    }
+
+    /// Why no call may be made now, for its caller; `None` if one may.
+    pub(crate) fn stop(&self) -> Option<String> {
+        self.all.iter().find_map(|observer| observer.stop())
+    }
+
+    /// Reports a request for a feature that has ended.
+    pub(crate) fn requested(&self, request: &FeatureRequest<'_>) {
+        self.all.iter().for_each(|observer| observer.requested(request));
     }
 
     /// Announces a call of `tool`.

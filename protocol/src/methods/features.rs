@@ -16,6 +16,7 @@ use crate::call::{Call, CallWork};
 use crate::connection::{AdmissionError, Connection};
 use crate::exposed_features::{ExposedFeatures, ExposedRequest};
 use crate::handler_outcome::HandlerOutcome;
+use crate::observer::FeatureRequest;
 use crate::reply::{self, Answers};
 use crate::results;
 use crate::service::{MessageContext, Service};
@@ -178,10 +179,24 @@ fn run(
     exposed: Arc<ExposedFeatures>,
     ask: ExposedRequest,
 ) -> HandlerOutcome {
-    let (era, caller) = (from.era, from.owner(service).principal);
+    let (era, owner) = (from.era, from.owner(service));
+    let (caller, is_http) = (owner.principal, owner.http_session.is_some() || from.origin.is_some());
     let (own_service, own_id) = (service.clone(), id.clone());
     let running = Box::pin(async move {
-        match exposed.answer(&caller, ask).await {
+        let observed =
+            own_service.observers.as_deref().map(|observers| (observers, ask.subject(), time::now()));
+        let answered = exposed.answer(&caller, ask).await;
+        if let Some((observers, subject, began)) = &observed {
+            observers.requested(&FeatureRequest {
+                principal: &caller,
+                is_http,
+                method,
+                subject: subject.as_deref(),
+                error: answered.as_ref().err().map(|error| error.code),
+                duration_ms: time::since(*began).as_millis() as u64,
+            });
+        }
+        match answered {
             Ok(result) => results::feature(&own_service, era, &own_id, method, &result),
             Err(error) => reply::error(Answers::Request(&own_id), &error),
         }

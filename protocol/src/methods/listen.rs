@@ -19,11 +19,15 @@ use super::tasks::{asking, undeclared};
 use crate::call::{Call, CallWork, Channel};
 use crate::connection::AdmissionError;
 use crate::handler_outcome::HandlerOutcome;
+use crate::observer::FeatureRequest;
 use crate::reply::{self, Answers};
 use crate::service::{MessageContext, Service};
 use crate::tasks::{self, MOST_LISTENED};
 use crate::watches::Subscription;
 use ptc_host::time;
+
+/// Resources of one channel that observers are told of: as many as a client may watch.
+const MOST_RECORDED: usize = 100;
 
 /// Prepares the channel.
 pub fn answer(
@@ -68,16 +72,24 @@ pub fn answer(
         Ok(place) => place,
         Err(too_many) => return saturated(too_many.limit(), too_many.to_string()),
     };
+    let caller = from.owner(service).principal;
+    if let Some(observers) = service.observers.as_deref().filter(|_| service.exposed.is_some()) {
+        for uri in wanted.uris.iter().take(MOST_RECORDED) {
+            observers.requested(&FeatureRequest {
+                principal: &caller,
+                is_http: from.origin.is_some(),
+                method: "subscriptions/listen",
+                subject: Some(uri),
+                error: None,
+                duration_ms: 0,
+            });
+        }
+    }
     HandlerOutcome::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),
         era: Era::Modern,
-        work: CallWork::Listen(Box::new(Channel {
-            place,
-            caller: from.owner(service).principal,
-            wanted,
-            tasks,
-        })),
+        work: CallWork::Listen(Box::new(Channel { place, caller, wanted, tasks })),
         started: time::now(),
         cancelled,
         hearing: None,

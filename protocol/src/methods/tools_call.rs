@@ -59,6 +59,10 @@ pub fn answer(
         info!(event = "tools_call_rejected_shutting_down", request_id = %id);
         return request.reply(&ToolReply::shutting_down());
     }
+    if let Some(why) = service.observers.as_ref().and_then(|observers| observers.stop()) {
+        info!(event = "tools_call_rejected_unrecordable", request_id = %id);
+        return request.reply(&ToolReply::unrecordable(&why));
+    }
     match service.tools.find(&name) {
         Some((name, tool)) => request.prepare(name, tool),
         None => request.without_tool(),

@@ -177,6 +177,15 @@ impl ToolReply {
         )
     }
 
+    /// The refusal of calls that could not be recorded.
+    pub fn unrecordable(why: &str) -> Self {
+        Self::failure(
+            "audit_unavailable",
+            why,
+            "The call is not at fault. Tell the user that the server's operator must repair the audit log; then retry the same call.",
+        )
+    }
+
     /// The answer of a cancelled call (HTTP; on stdio a cancelled call is not answered).
     pub fn cancelled() -> Self {
         Self::failure("cancelled", "cancelled", "The request was cancelled before the tool call completed.")

@@ -1,0 +1,51 @@
+//! What operators see and do beyond what is their own.
+//!
+//! An operator is a caller whose static token or whose policy rule says so (auth.md 14). This list is all of it: the specification
+//! has a table of it (`server.md` 11.7), each is recorded in the audit log, and a test holds the three together. None of it is a
+//! call of a tool: what an operator may call, the policy says as of any caller.
+
+/// One thing that an operator sees or does beyond what is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OperatorUse {
+    /// Sees how much all callers use together, on the console.
+    SeeLoad,
+    /// Sees the runs of all callers.
+    SeeRuns,
+    /// Sees a question of another caller's run, with the arguments of its calls.
+    SeeQuestion,
+    /// Answers the questions of another caller's run.
+    AnswerRun,
+    /// Cancels another caller's run.
+    CancelRun,
+    /// Reads the metrics of a server with a policy, which name all upstreams.
+    ReadMetrics,
+}
+
+impl OperatorUse {
+    /// All of them, in the order of the specification.
+    pub const ALL: [OperatorUse; 6] = [
+        Self::SeeLoad,
+        Self::SeeRuns,
+        Self::SeeQuestion,
+        Self::AnswerRun,
+        Self::CancelRun,
+        Self::ReadMetrics,
+    ];
+
+    /// Its name in the audit log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SeeLoad => "see_load",
+            Self::SeeRuns => "see_runs",
+            Self::SeeQuestion => "see_question",
+            Self::AnswerRun => "answer_run",
+            Self::CancelRun => "cancel_run",
+            Self::ReadMetrics => "read_metrics",
+        }
+    }
+
+    /// True if it changes nothing and pages repeat it by themselves: then one line stands for those of ten minutes.
+    pub const fn is_repeated(self) -> bool {
+        matches!(self, Self::SeeLoad | Self::SeeRuns | Self::ReadMetrics)
+    }
+}

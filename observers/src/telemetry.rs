@@ -84,6 +84,16 @@ impl Telemetry {
         }
     }
 
+    /// The same at the end of the process: the audit log gets its last line.
+    pub fn close(&self, limit: Duration) {
+        if let Some(traces) = &self.traces {
+            traces.flush(limit);
+        }
+        if let Some(audit) = &self.audit {
+            audit.close(limit);
+        }
+    }
+
     /// Writes the metric families of calls, sessions, upstreams and the process.
     pub fn write_metrics(&self, to: &mut Exposition) {
         if let Some(metrics) = &self.metrics {

@@ -1,9 +1,16 @@
 //! The audit log (`--audit-log`): which principal ran which program, its upstream calls, and who allowed them. One JSON
 //! object a line.
 //!
-//! No line has arguments, results or texts of programs: each is identified by its SHA-256.
+//! No line has arguments, results or texts of programs: each is identified by its SHA-256. Each line carries the digest of the one
+//! before it ([`verify`]).
 
+mod access;
 mod asking;
+mod chain;
+mod file;
+mod line;
+mod recently;
+pub mod verify;
 mod writer;
 
 #[cfg(test)]
@@ -14,36 +21,74 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use ptc_host::aggregator::{AuditedCall, AuditedSampling, CallAudit};
+use ptc_host::aggregator::{AuditedCall, AuditedDenial, AuditedSampling, AuditedSignIn, CallAudit};
 use ptc_host::engine::EvalId;
 use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, AnsweredBy, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_mcp::json::{Object, object_text};
 
+pub use self::access::{ReloadRecord, SignInWay};
+use self::file::AuditFile;
+use self::line::{line, line_at};
+use self::recently::Recently;
 use self::writer::AuditWriter;
 use super::metrics::{Exposition, MetricKind};
 use ptc_host::digest::sha256_hex;
-use ptc_protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
-use ptc_protocol::settings::BootError;
-use ptc_protocol::timestamp::{self, instant};
+use ptc_protocol::log_budget::LogBudget;
+use ptc_protocol::observer::{CallEnd, CallObserver, CallOutcome, FeatureRequest, ObservedCall};
+use ptc_protocol::settings::{AuditFull, AuditSync, BootError};
 use ptc_runs::RunView;
 
 /// Writes the audit log.
 pub struct AuditLog {
     writer: AuditWriter,
+    /// The callers that were recorded lately.
+    callers: Recently,
+    /// The uses of operators that were recorded lately.
+    operators: Recently,
+    /// Lines about refused credentials.
+    refusals: LogBudget,
 }
 
+/// A file that the log can go on in after a rotation.
+#[derive(Debug)]
+pub struct FreshAuditFile(AuditFile);
+
 impl AuditLog {
-    /// Opens the file of that name to append to it.
+    /// Opens the file of that name to append to it. It goes on with the chain of the file, or of the newest rotated one beside it.
     ///
     /// # Errors
-    /// It cannot be opened.
-    pub fn open(path: &Path) -> Result<AuditLog, BootError> {
-        let open = AuditWriter::open(path);
-        let writer =
-            open.map_err(|error| BootError::new(format!("--audit-log {}: {error}", path.display())))?;
-        Ok(AuditLog { writer })
+    /// It cannot be opened. With [`AuditFull::Stop`] also if it cannot be written.
+    pub fn open(path: &Path, full: AuditFull, sync: AuditSync) -> Result<AuditLog, BootError> {
+        let writer = AuditWriter::open(path, full, sync);
+        writer
+            .map(AuditLog::of)
+            .map_err(|error| BootError::new(format!("--audit-log {}: {error}", path.display())))
+    }
+
+    fn of(writer: AuditWriter) -> AuditLog {
+        AuditLog {
+            writer,
+            callers: Recently::default(),
+            operators: Recently::default(),
+            refusals: LogBudget::default(),
+        }
+    }
+
+    /// Opens the file of its name again, after a rotation has moved the one that is written to; `None` if that is in its place.
+    /// Nothing changes until [`switch`](Self::switch). It may wait for a disk.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is not empty.
+    pub fn reopened(&self) -> Result<Option<FreshAuditFile>, BootError> {
+        let file = self.writer.reopened();
+        file.map(|file| file.map(FreshAuditFile))
+            .map_err(|error| BootError::new(format!("--audit-log: {error}")))
+    }
+
+    /// Goes on in this file, whose first line names the one before and its last line.
+    pub fn switch(&self, file: FreshAuditFile) {
+        self.writer.switch(file.0);
     }
 
     /// Waits until all lines are written, at most for `limit`.
@@ -51,17 +96,44 @@ impl AuditLog {
         self.writer.flush(limit);
     }
 
+    /// Waits until all lines and the last one of this process are written, at most for `limit`.
+    pub(crate) fn close(&self, limit: Duration) {
+        self.writer.close(limit);
+    }
+
     /// Writes the metric families of its lines.
     pub(crate) fn write_metrics(&self, to: &mut Exposition) {
-        let counts = self.writer.counts();
+        let state = self.writer.state();
         let mut lines = to.family("ptc_audit_lines", "Lines of the audit log.", MetricKind::Counter);
-        lines.sample(&[("outcome", "written")], counts.written.load(Ordering::Relaxed));
-        lines.sample(&[("outcome", "lost")], counts.lost.load(Ordering::Relaxed));
+        lines.sample(&[("outcome", "written")], state.written.load(Ordering::Relaxed));
+        lines.sample(&[("outcome", "lost")], state.lost.load(Ordering::Relaxed));
+        to.family("ptc_audit_up", "1 unless the audit log cannot be written.", MetricKind::Gauge)
+            .sample(&[], u8::from(state.fault().is_none()));
+        let help = "Calls that were refused because the audit log could not be written.";
+        to.family("ptc_audit_refused_calls", help, MetricKind::Counter)
+            .sample(&[], state.refused.load(Ordering::Relaxed));
+    }
+
+    /// Why no call may be made now; `None` if one may.
+    fn stop(&self) -> Option<String> {
+        if self.writer.full() == AuditFull::Drop {
+            return None;
+        }
+        let fault = self.writer.state().fault()?;
+        self.writer.state().refused.fetch_add(1, Ordering::Relaxed);
+        Some(format!(
+            "nothing was called: this server has to record every call, and its audit log cannot be written ({fault}). It is a \
+             fault of the server, not of the call: its operator has to make room or repair the file, then the same call works"
+        ))
+    }
+
+    fn write(&self, line: Vec<u8>) {
+        self.writer.write(line);
     }
 
     /// Records that a run has begun, waits, resumes or has ended.
     pub fn run(&self, run: &RunView) {
-        self.line("run", timestamp::now(), |line| {
+        self.write(line("run", |line| {
             line.string("principal", &run.principal);
             line.string("run_id", &run.run_id);
             line.string("tool", &run.tool);
@@ -70,20 +142,20 @@ impl AuditLog {
                 line.string("outcome", if has_failed { "error" } else { "ok" });
             }
             line.integer("upstream_calls", run.calls.into());
-        });
+        }));
     }
 
     /// Records a question.
     fn asked(&self, subject: &Subject, open: &PendingQuestion) {
-        self.line("question", timestamp::now(), |line| {
+        self.write(line("question", |line| {
             subject.write(line);
             question(line, open.id, &open.question);
-        });
+        }));
     }
 
     /// Records an answer.
     fn answered(&self, subject: &Subject, id: QuestionId, asked: &Question, answer: &Answer) {
-        self.line("answer", timestamp::now(), |line| {
+        self.write(line("answer", |line| {
             subject.write(line);
             question(line, id, asked);
             line.string("action", answer.action.as_str());
@@ -93,17 +165,7 @@ impl AuditLog {
                 line.string("decision", decision.as_str());
             }
             by(line, &answer.by);
-        });
-    }
-
-    fn line(&self, kind: &str, at: Timestamp, write: impl FnOnce(&mut Object<'_>)) {
-        let mut text = object_text(|line| {
-            line.string("at", &instant(at));
-            line.string("kind", kind);
-            write(line);
-        });
-        text.push('\n');
-        self.writer.write(text.into_bytes());
+        }));
     }
 }
 
@@ -164,6 +226,26 @@ impl CallObserver for AuditLog {
         true
     }
 
+    fn stop(&self) -> Option<String> {
+        AuditLog::stop(self)
+    }
+
+    fn requested(&self, request: &FeatureRequest<'_>) {
+        self.write(line("client_request", |line| {
+            line.string("principal", request.principal.name());
+            line.string("channel", if request.is_http { "http" } else { "stdio" });
+            line.string("method", request.method);
+            if let Some(subject) = request.subject {
+                line.string("subject_digest", &sha256_hex(subject.as_bytes()));
+            }
+            line.string("outcome", if request.error.is_some() { "error" } else { "ok" });
+            if let Some(code) = request.error {
+                line.raw("code", &code.to_string());
+            }
+            line.integer("duration_ms", request.duration_ms);
+        }));
+    }
+
     fn ended(&self, call: &ObservedCall, end: &CallEnd) {
         let outcome = match &end.outcome {
             CallOutcome::Answered(answered) if answered.is_error => {
@@ -175,7 +257,7 @@ impl CallObserver for AuditLog {
             CallOutcome::Discarded => return,
         };
         let runs_programs = call.program.is_some() || call.tool == "lisp_task";
-        self.line(if runs_programs { "program" } else { "tool_call" }, end.at, |line| {
+        self.write(line_at(if runs_programs { "program" } else { "tool_call" }, end.at, |line| {
             line.string("principal", call.owner.principal.name());
             line.string("channel", if call.origin.is_some() { "http" } else { "stdio" });
             line.string("run", &call.eval_id.to_string());
@@ -185,13 +267,13 @@ impl CallObserver for AuditLog {
             }
             line.string("outcome", outcome);
             line.integer("duration_ms", end.duration_ms);
-        });
+        }));
     }
 }
 
 impl CallAudit for AuditLog {
     fn called(&self, call: &AuditedCall<'_>) {
-        self.line("upstream_call", timestamp::now(), |line| {
+        self.write(line("upstream_call", |line| {
             line.string("principal", call.principal.unwrap_or("process"));
             program(line, call.eval, call.run_id);
             line.string("upstream", call.upstream);
@@ -202,11 +284,33 @@ impl CallAudit for AuditLog {
             if let Some(approved) = call.approved {
                 by(line, approved);
             }
-        });
+        }));
+    }
+
+    fn stop(&self) -> Option<String> {
+        AuditLog::stop(self)
+    }
+
+    fn denied(&self, denial: &AuditedDenial<'_>) {
+        self.write(line("denied", |line| {
+            line.string("principal", denial.principal.unwrap_or("process"));
+            program(line, denial.eval, denial.run_id);
+            line.string("upstream", denial.upstream);
+            line.string("tool", denial.tool);
+            line.string("reason", denial.reason.as_str());
+        }));
+    }
+
+    fn signed_in(&self, sign_in: &AuditedSignIn<'_>) {
+        self.write(line("upstream_sign_in", |line| {
+            line.string("principal", sign_in.principal);
+            line.string("upstream", sign_in.upstream);
+            line.string("outcome", sign_in.fault.unwrap_or("ok"));
+        }));
     }
 
     fn sampled(&self, sampling: &AuditedSampling<'_>) {
-        self.line("sampling", timestamp::now(), |line| {
+        self.write(line("sampling", |line| {
             line.string("principal", sampling.principal.unwrap_or("process"));
             program(line, Some(sampling.eval), sampling.run_id);
             line.string("upstream", sampling.upstream);
@@ -221,6 +325,6 @@ impl CallAudit for AuditLog {
             }
             line.string("outcome", sampling.outcome);
             line.integer("duration_ms", sampling.duration_ms);
-        });
+        }));
     }
 }

@@ -64,6 +64,26 @@ pub enum PayloadPolicy {
     Full,
 }
 
+/// What becomes of calls while the audit log cannot be written (`--audit-full`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditFull {
+    /// They are refused.
+    Stop,
+    /// They run, and their lines are lost.
+    Drop,
+}
+
+/// When lines of the audit log are on the disk, and not in the system's memory alone (`--audit-sync`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditSync {
+    /// After each write.
+    Always,
+    /// A second after they were written.
+    Interval,
+    /// When the system likes.
+    None,
+}
+
 /// Limits of every evaluation.
 #[derive(Debug, Clone)]
 pub struct EvaluationLimits {
@@ -259,6 +279,10 @@ pub struct Runs {
 pub struct Diagnostics {
     /// File of the audit log.
     pub audit_log: Option<PathBuf>,
+    /// What becomes of calls while it cannot be written.
+    pub audit_full: AuditFull,
+    /// When its lines are on the disk.
+    pub audit_sync: AuditSync,
     /// Folder of trace files.
     pub trace_dir: Option<PathBuf>,
     /// The policy for programs and data in records.

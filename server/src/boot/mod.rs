@@ -122,7 +122,10 @@ async fn run(
         http.map(|http| issuers::open(http, settings, policy.as_deref(), redactor)).transpose()?.flatten();
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
     let state = state::open(settings, engine, people).await?;
-    let audit = settings.diagnostics.audit_log.as_deref().map(AuditLog::open).transpose()?.map(Arc::new);
+    let diagnostics = &settings.diagnostics;
+    let audit = diagnostics.audit_log.as_deref();
+    let audit = audit.map(|path| AuditLog::open(path, diagnostics.audit_full, diagnostics.audit_sync));
+    let audit = audit.transpose()?.map(Arc::new);
     let upstreams =
         open_upstreams(settings, config, policy.as_ref(), redactor, engine.memory(), &state, audit.clone())?;
     if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
@@ -152,7 +155,7 @@ async fn run(
         http,
         bound,
         issuers,
-        reload: Reload::new(settings, http, policy, identities, redactor),
+        reload: Reload::new(settings, http, policy, identities, telemetry.audit.clone(), redactor),
         hangups,
     });
     let served = {
@@ -177,7 +180,7 @@ async fn run(
     if let Some(upstreams) = upstreams {
         upstreams.shutdown().await;
     }
-    telemetry.flush(FLUSH_GRACE);
+    telemetry.close(FLUSH_GRACE);
     served
 }
 

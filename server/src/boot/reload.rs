@@ -1,4 +1,5 @@
-//! Reading files again while a server over HTTP runs, on SIGHUP: the policy, and the tokens of callers and operators.
+//! Reading files again while a server over HTTP runs, on SIGHUP: the policy, and the tokens of callers and operators. The file of the
+//! audit log is opened again.
 //!
 //! All files are read and checked first. Then they take the places of the old ones in one step, or all are refused and nothing changes.
 //! Programs that run keep what they began with.
@@ -14,9 +15,13 @@ use tracing::{info, warn};
 
 use super::policy::{check_identities, read};
 use crate::options::read_tokens;
+use ptc_observers::audit::{AuditLog, FreshAuditFile, ReloadRecord};
 use ptc_protocol::Service;
 use ptc_protocol::settings::{BootError, Http, NamedToken, Settings, TokenSources};
 use ptc_transport::http::{CallerChanges, Callers};
+
+/// What asks for a reload, in the audit log.
+const BY: &str = "SIGHUP";
 
 /// The files that are read again, and what they must fit.
 #[derive(Clone)]
@@ -27,6 +32,8 @@ pub(super) struct Reload {
     identities: Arc<[(String, Option<Identity>)]>,
     /// Where the static tokens come from, unless they stay as they are.
     tokens: Option<TokenSources>,
+    /// The audit log, whose file is opened again, and which is told of reloads.
+    audit: Option<Arc<AuditLog>>,
     redactor: Redactor,
 }
 
@@ -34,6 +41,7 @@ pub(super) struct Reload {
 struct Fresh {
     policy: Option<Policy>,
     tokens: Option<Vec<NamedToken>>,
+    audit: Option<FreshAuditFile>,
 }
 
 impl Reload {
@@ -43,6 +51,7 @@ impl Reload {
         http: &Http,
         policy: Option<Arc<CurrentPolicy>>,
         identities: Vec<(String, Option<Identity>)>,
+        audit: Option<Arc<AuditLog>>,
         redactor: &Redactor,
     ) -> Self {
         let can_change = http.token_sources.can_change() && !http.auth_disabled;
@@ -50,6 +59,7 @@ impl Reload {
             policy: settings.policy_file.clone().zip(policy),
             identities: identities.into(),
             tokens: can_change.then(|| http.token_sources.clone()),
+            audit,
             redactor: redactor.clone(),
         }
     }
@@ -62,11 +72,11 @@ impl Reload {
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
                 let Some(service) = service.upgrade() else { return };
-                if self.policy.is_none() && self.tokens.is_none() {
+                if self.policy.is_none() && self.tokens.is_none() && self.audit.is_none() {
                     warn!(
                         event = "signal_ignored",
                         signal = "SIGHUP",
-                        "there is no --policy and no token file to read again; restart the server to read other files"
+                        "there is no --policy, no token file and no --audit-log to open again; restart the server to read other files"
                     );
                     continue;
                 }
@@ -81,6 +91,9 @@ impl Reload {
                     Err(fault) => fault.to_string(),
                 };
                 warn!(event = "reload_refused", reason = refused, "policy and tokens stay as they were");
+                if let Some(audit) = &self.audit {
+                    audit.reloaded(&ReloadRecord { by: BY, refused: Some(&refused), changes: &[] });
+                }
             }
         });
     }
@@ -94,23 +107,37 @@ impl Reload {
         let tokens = self.tokens.as_ref().map(read_tokens).transpose()?;
         // Tokens that are gone stay known: answers with them may still be on their way.
         register(&self.redactor, tokens.iter().flatten())?;
-        Ok(Fresh { policy, tokens })
+        let audit = self.audit.as_ref().map(|audit| audit.reopened()).transpose()?.flatten();
+        Ok(Fresh { policy, tokens, audit })
     }
 
     /// Lets hold what was read.
     fn apply(&self, fresh: Fresh, callers: &Callers, service: &Service) {
+        let mut changes = Vec::new();
+        if let (Some(audit), Some(file)) = (&self.audit, fresh.audit) {
+            audit.switch(file);
+            changes.push(("audit_log", "goes on in a new file".to_owned()));
+        }
         let mut rules = None;
         if let (Some(policy), Some((_, current))) = (fresh.policy, &self.policy) {
             rules = Some(policy.rules());
             // Profiles stand in the upstreams file.
             let profiles = current.policy().profiles().clone();
             current.replace(policy.with_profiles(profiles));
+            changes.extend(rules.map(|rules| ("policy", format!("{rules} rules"))));
         }
         warn_of_guessable(fresh.tokens.iter().flatten());
         let tokens = fresh.tokens.as_ref().map(Vec::len);
-        let changes = fresh.tokens.and_then(|tokens| callers.replace(tokens));
-        let CallerChanges { added, removed, revoked } = changes.unwrap_or_default();
+        let replaced = fresh.tokens.and_then(|tokens| callers.replace(tokens));
+        let CallerChanges { added, removed, revoked } = replaced.unwrap_or_default();
         info!(event = "reload_done", rules, tokens, added, removed, revoked);
+        if let Some(count) = tokens {
+            let text = format!("{count} tokens: {added} added, {removed} removed; {revoked} callers revoked");
+            changes.push(("tokens", text));
+        }
+        if let Some(audit) = &self.audit {
+            audit.reloaded(&ReloadRecord { by: BY, refused: None, changes: &changes });
+        }
         if rules.is_some() {
             service.refresh_tools();
         }

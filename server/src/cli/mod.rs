@@ -3,6 +3,7 @@
 //! Exit codes: 0 success, 1 the work could not be done, 2 the command line is wrong.
 
 pub mod agent;
+pub mod audit;
 pub mod call;
 pub mod check;
 pub mod config;
@@ -84,6 +85,8 @@ enum CliCommand {
     State(store::StateArgs),
     /// Check a policy file, explain what it decides, or test it
     Policy(policy::PolicyArgs),
+    /// Check the files of an audit log
+    Audit(audit::AuditArgs),
     /// List, show or cancel the suspended programs of a running server
     Runs(runs::RunsArgs),
     /// Import the servers that your MCP clients are configured with
@@ -148,6 +151,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         CliCommand::Auth(args) => sign_in::auth::run(&args),
         CliCommand::State(args) => store::run(&args),
         CliCommand::Policy(args) => policy::run(&args),
+        CliCommand::Audit(args) => audit::run(&args),
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Import(args) => setup::import::run(args),
         CliCommand::Init(args) => setup::init::run(args),

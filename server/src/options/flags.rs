@@ -448,7 +448,19 @@ pub(crate) const DIAGNOSTICS: OptionGroup = OptionGroup {
             "audit-log",
             Path,
             Unset,
-            "File for one JSON line a program, upstream call, question and answer; without it none is written",
+            "File for one JSON line a program, upstream call, sign-in, denial, question and answer; without it none is written",
+        ),
+        flag(
+            "audit-full",
+            Text,
+            Derived("stop"),
+            "stop or drop: calls are refused while the audit log cannot be written, or run unrecorded",
+        ),
+        flag(
+            "audit-sync",
+            Text,
+            Derived("interval"),
+            "always, interval or none: when lines are on the disk: after each write, within a second, or when the system likes",
         ),
         flag("trace-dir", Path, Unset, "Folder for one trace file per call; without it nothing is traced"),
         flag(

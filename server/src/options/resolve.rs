@@ -14,8 +14,8 @@ use super::sign_in_store::KEYRING;
 use super::values::Values;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{
-    Aggregator, Diagnostics, EvaluationLimits, Http, LogLevel, PayloadPolicy, Planner, Profile, QuestionMode,
-    Questions, Runs, Sessions, Settings, Webhook,
+    Aggregator, AuditFull, AuditSync, Diagnostics, EvaluationLimits, Http, LogLevel, PayloadPolicy, Planner,
+    Profile, QuestionMode, Questions, Runs, Sessions, Settings, Webhook,
 };
 
 /// Interprets the options of `matches` in the environment `env`.
@@ -28,7 +28,7 @@ pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootEr
     let choices = Choices::read(&mut values)?;
     let aggregator = aggregator(&mut values, &env, &choices)?;
     let planner = planner(&mut values, &aggregator)?;
-    let diagnostics = diagnostics(&mut values, choices.payloads)?;
+    let diagnostics = diagnostics(&mut values, &choices)?;
     let derived = if diagnostics.debug_tool { Profile::Debug } else { Profile::Slim };
     let profile = choices.profile.unwrap_or(derived);
     let mut limits = limits(&values, aggregator.config.is_some(), profile)?;
@@ -101,6 +101,8 @@ struct Choices {
     exposed: Vec<FeatureKind>,
     questions: Option<QuestionMode>,
     payloads: PayloadPolicy,
+    audit_full: AuditFull,
+    audit_sync: AuditSync,
     /// True if the key that seals sign-ins is in the system's keyring.
     keyring: bool,
 }
@@ -145,6 +147,11 @@ impl Choices {
                 ("full", PayloadPolicy::Full),
             ],
         );
+        let audit_full = values.choice("audit-full", &[("stop", AuditFull::Stop), ("drop", AuditFull::Drop)]);
+        let audit_sync = values.choice(
+            "audit-sync",
+            &[("always", AuditSync::Always), ("interval", AuditSync::Interval), ("none", AuditSync::None)],
+        );
         let keyring = values.choice("state-key", &[(KEYRING, true)]);
         values.check_choices()?;
         Ok(Choices {
@@ -155,6 +162,8 @@ impl Choices {
             exposed,
             questions,
             payloads: payloads.unwrap_or(PayloadPolicy::Summary),
+            audit_full: audit_full.unwrap_or(AuditFull::Stop),
+            audit_sync: audit_sync.unwrap_or(AuditSync::Interval),
             keyring: keyring.unwrap_or(false),
         })
     }
@@ -316,7 +325,7 @@ fn runs(values: &mut Values<'_>, questions: Option<QuestionMode>) -> Result<Runs
     Ok(runs)
 }
 
-fn diagnostics(values: &mut Values<'_>, payloads: PayloadPolicy) -> Result<Diagnostics, BootError> {
+fn diagnostics(values: &mut Values<'_>, choices: &Choices) -> Result<Diagnostics, BootError> {
     let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
     let audit_log = values.path("audit-log");
     if audit_log.as_deref().is_some_and(|path| path == Path::new("-")) {
@@ -326,8 +335,10 @@ fn diagnostics(values: &mut Values<'_>, payloads: PayloadPolicy) -> Result<Diagn
     }
     Ok(Diagnostics {
         audit_log,
+        audit_full: choices.audit_full,
+        audit_sync: choices.audit_sync,
         trace_dir: values.path("trace-dir"),
-        payloads,
+        payloads: choices.payloads,
         trace_max_files: values.size("trace-max-files")?,
         trace_max_bytes: values.number("trace-max-bytes")?,
         debug_tool: values.switch("debug-tool"),

@@ -25,7 +25,7 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
     ("server/src/cli/sign_in/progress.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
-    ("observers/src/audit/mod.rs", "the time of a line"),
+    ("observers/src/audit/line.rs", "the time of a line"),
     ("observers/src/console/state.rs", "what the page shows as now"),
     ("protocol/src/observer.rs", "when a call began and ended, in records and traces"),
     ("observers/src/log/timestamp.rs", "the time of a line"),

@@ -7,6 +7,7 @@ mod functions_doc;
 mod language_docs;
 mod limits_page;
 mod map;
+mod operators;
 mod policy_schema;
 mod settings_schema;
 mod views;

@@ -7,7 +7,7 @@ use ptc_host::time;
 use tracing::warn;
 
 use super::answer::{self, HttpResponse};
-use super::auth::KnownCaller;
+use super::auth::{AuthenticationError, KnownCaller};
 use super::endpoint::Endpoint;
 use super::headers::Headers;
 use super::limiter::AttemptVerdict;
@@ -81,12 +81,23 @@ async fn authenticate<'e>(
             if let Some(limiter) = &endpoint.limiter {
                 limiter.succeeded(peer);
             }
+            if let Some(audit) = &endpoint.telemetry.audit
+                && let KnownCaller::Bearer(caller) = &caller
+            {
+                audit.signed_in(caller.principal.name(), caller.way, peer);
+            }
             return Ok(caller);
         }
         Err(why) => why,
     };
     endpoint.counts.auth_failure(&endpoint.instance, why);
-    let limiter = endpoint.limiter.as_ref().filter(|_| endpoint.authenticator.is_guess(why));
+    let is_guess = endpoint.authenticator.is_guess(why);
+    // Every OAuth client begins with a request without a token.
+    let is_recorded = is_guess || why != AuthenticationError::Missing;
+    if let Some(audit) = endpoint.telemetry.audit.as_ref().filter(|_| is_recorded) {
+        audit.sign_in_refused(why.as_str(), None, peer);
+    }
+    let limiter = endpoint.limiter.as_ref().filter(|_| is_guess);
     let Some(limiter) = limiter else {
         return Err(Box::new(endpoint.challenges.refusal(why, target.profile)));
     };

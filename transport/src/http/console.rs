@@ -14,6 +14,7 @@ use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
 use super::sign_in::{admit_person, offer};
 use ptc_observers::console::{Facts, PAGE as FILES};
+use ptc_protocol::operator::OperatorUse;
 
 /// The path of the page.
 pub(super) const PAGE: &str = "/console";
@@ -67,6 +68,9 @@ pub(super) async fn answer(
         _ => {
             let (limiter, sessions) = (&endpoint.service.limiter, &endpoint.sessions);
             let operator = caller.is_operator(&endpoint.service);
+            if endpoint.authenticator.is_shared() {
+                endpoint.record_operator(&caller, OperatorUse::SeeLoad);
+            }
             // What others use tells that they are there.
             let sees_all = operator || !endpoint.authenticator.is_shared();
             let (permits_in_use, http_sessions) = match sees_all {

@@ -15,7 +15,9 @@ use super::auth::HttpCaller;
 use super::endpoint::Endpoint;
 use super::headers::Headers;
 use super::small_body;
+use ptc_observers::audit::AuditLog;
 use ptc_observers::console::{RunsFacts, cancelled, taken, whole_question};
+use ptc_protocol::operator::OperatorUse;
 use ptc_protocol::principal::Principal;
 use ptc_runs::{RunError, Runs};
 
@@ -76,7 +78,11 @@ pub(super) async fn answer(
     headers: &Headers<'_>,
     body: Incoming,
 ) -> HttpResponse {
-    let viewer = Viewer { principal: &caller.principal, is_operator: caller.is_operator(&endpoint.service) };
+    let viewer = Viewer {
+        principal: &caller.principal,
+        is_operator: caller.is_operator(&endpoint.service),
+        audit: endpoint.telemetry.audit.as_deref(),
+    };
     let Some(runs) = endpoint.telemetry.sources.runs.clone() else {
         // Without runs the list is always empty.
         return match path == RUNS && is_read(method) {
@@ -88,6 +94,7 @@ pub(super) async fn answer(
         if !is_read(method) {
             return answer::method_not_allowed("GET, HEAD");
         }
+        endpoint.record_operator(caller, OperatorUse::SeeRuns);
         let after = query.and_then(|query| query.strip_prefix("after="));
         return match runs.list(viewer.scope()).await {
             Ok(views) => data(endpoint.telemetry.console_runs(&viewer.facts(), &views, after)),
@@ -124,12 +131,21 @@ pub(super) async fn answer(
 struct Viewer<'a> {
     principal: &'a Principal,
     is_operator: bool,
+    audit: Option<&'a AuditLog>,
 }
 
 impl Viewer<'_> {
     /// Whose runs it sees: its own alone, or all.
     fn scope(&self) -> Option<&Principal> {
         (!self.is_operator).then_some(self.principal)
+    }
+
+    /// Records what it sees or does of another's run.
+    fn records(&self, seen: OperatorUse, owner: &str, run_id: &str) {
+        let own = self.principal.name();
+        if let Some(audit) = self.audit.filter(|_| owner != own) {
+            audit.operator(own, seen, Some((owner, run_id)));
+        }
     }
 
     fn facts(&self) -> RunsFacts<'_> {
@@ -139,7 +155,11 @@ impl Viewer<'_> {
 
 /// One whole question of a run.
 async fn looked_at(runs: &Arc<Runs>, viewer: &Viewer<'_>, run_id: &str, id: QuestionId) -> HttpResponse {
-    match runs.view(viewer.scope(), run_id).await.map(|view| whole_question(&view, id)) {
+    let seen = runs.view(viewer.scope(), run_id).await.map(|view| {
+        viewer.records(OperatorUse::SeeQuestion, &view.principal, run_id);
+        whole_question(&view, id)
+    });
+    match seen {
         Ok(Some(question)) => data(question),
         Ok(None) => answer::json(StatusCode::NOT_FOUND, json!({"error": "question not found"}).to_string()),
         Err(why) => refused(why),
@@ -173,6 +193,11 @@ async fn act(
         }
     };
     let owner = owner(runs, viewer, run_id, sent.principal).await.map_err(refused)?;
+    let does = match work {
+        RunAction::Answer => OperatorUse::AnswerRun,
+        RunAction::Cancel => OperatorUse::CancelRun,
+    };
+    viewer.records(does, owner.name(), run_id);
     match work {
         RunAction::Answer => {
             let by = AnsweredBy { channel: Channel::Console, name: Some(viewer.principal.shared_name()) };

@@ -11,7 +11,7 @@ use ptc_host::time::Instant;
 use ptc_mcp::RpcError;
 use tokio::sync::Notify;
 
-use super::auth::{Authenticator, Challenges};
+use super::auth::{Authenticator, Challenges, HttpCaller};
 use super::body::{Bodies, BodyReservation};
 use super::connection_registry::{Busy, ConnectionRegistry};
 use super::counts::Counts;
@@ -24,6 +24,7 @@ use super::sign_in::SignInPage;
 use crate::readiness::Readiness;
 use crate::sharded_counter::ShardedCounter;
 use ptc_observers::Telemetry;
+use ptc_protocol::operator::OperatorUse;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::PublicUrl;
@@ -178,6 +179,15 @@ impl Endpoint {
             }
             false if self.sessions.is_saturated() => Readiness::Saturated,
             false => Readiness::Ready,
+        }
+    }
+
+    /// Records what an operator sees beyond what is its own.
+    pub(super) fn record_operator(&self, caller: &HttpCaller, seen: OperatorUse) {
+        if let Some(audit) = &self.telemetry.audit
+            && caller.is_operator(&self.service)
+        {
+            audit.operator(caller.principal.name(), seen, None);
         }
     }
 

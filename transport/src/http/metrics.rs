@@ -10,6 +10,7 @@ use super::answer::{self, HttpResponse};
 use super::endpoint::Endpoint;
 use super::headers::Headers;
 use ptc_observers::metrics::{Exposition, Format, MetricKind};
+use ptc_protocol::operator::OperatorUse;
 
 /// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone; with a policy,
 /// those of an operator, as the labels name all upstreams.
@@ -26,10 +27,19 @@ pub(super) async fn answer(
         let service = &endpoint.service;
         match admit(endpoint, peer, target, headers).await {
             Ok(caller) if service.policy.is_some() && !caller.is_operator(service) => {
+                if let Some(audit) = &endpoint.telemetry.audit {
+                    audit.denied(caller.principal.name(), "metrics", "not_an_operator");
+                }
                 let text = "the metrics name all upstreams: with a policy they are for operators";
                 Err(Box::new(answer::text(StatusCode::FORBIDDEN, text)))
             }
-            admitted => admitted.map(drop),
+            Ok(caller) => {
+                if service.policy.is_some() {
+                    endpoint.record_operator(&caller, OperatorUse::ReadMetrics);
+                }
+                Ok(())
+            }
+            Err(refusal) => Err(refusal),
         }
     };
     if let Err(refusal) = admitted {

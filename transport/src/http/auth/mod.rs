@@ -15,6 +15,7 @@ use ptc_host::policy::{Caller, Claim, CurrentPolicy};
 use ptc_host::time::{self, Instant};
 
 use super::headers::Headers;
+use ptc_observers::audit::SignInWay;
 use ptc_protocol::Service;
 use ptc_protocol::principal::{ANONYMOUS, Principal, Principals};
 use ptc_protocol::settings::NamedToken;
@@ -71,19 +72,21 @@ pub(super) struct Acceptance {
 #[derive(Debug, Clone)]
 pub(super) struct HttpCaller {
     pub(super) principal: Principal,
+    /// By what it is known.
+    pub(super) way: SignInWay,
     /// True if its token marks it as an operator.
     is_marked: bool,
 }
 
 impl HttpCaller {
-    fn new(principal: Principal, is_marked: bool) -> Self {
-        HttpCaller { principal, is_marked }
+    fn new(principal: Principal, way: SignInWay, is_marked: bool) -> Self {
+        HttpCaller { principal, way, is_marked }
     }
 
     /// The caller of that name, with what the policy permits it.
     fn named(name: &str, is_marked: bool, principals: &Principals, policy: Option<&CurrentPolicy>) -> Self {
         let authority = policy.map(|policy| policy.of_name(name));
-        HttpCaller::new(principals.named(name).with_authority(authority), is_marked)
+        HttpCaller::new(principals.named(name).with_authority(authority), SignInWay::Token, is_marked)
     }
 
     /// The same caller at the address of a profile.
@@ -136,6 +139,21 @@ pub(super) enum AuthenticationError {
     InsufficientScope,
     /// Nobody can tell now whether the access token is good.
     Unavailable,
+}
+
+impl AuthenticationError {
+    /// Its name in the audit log.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Malformed => "malformed",
+            Self::Unknown => "unknown",
+            Self::Invalid(_) => "invalid",
+            Self::Expired => "expired",
+            Self::InsufficientScope => "scope",
+            Self::Unavailable => "unavailable",
+        }
+    }
 }
 
 /// What is known of a request without asking anybody.
@@ -320,7 +338,7 @@ impl AccessTokens {
             let current = policy.policy();
             policy.authority(facts(&principal, token, current.claims()))
         });
-        HttpCaller::new(principal.with_authority(authority), false)
+        HttpCaller::new(principal.with_authority(authority), SignInWay::AccessToken, false)
     }
 
     /// True if the policy of the verdict still holds: another one may ask for other claims of the token.

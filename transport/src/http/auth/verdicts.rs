@@ -106,12 +106,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use ptc_observers::audit::SignInWay;
     use ptc_protocol::principal::Principal;
 
     #[test]
     fn verdicts_end_and_make_room_for_others() {
         let verdicts = Verdicts::new();
-        let caller = Arc::new(HttpCaller::new(Principal::named("i|s"), false));
+        let caller = Arc::new(HttpCaller::new(Principal::named("i|s"), SignInWay::AccessToken, false));
         let start = Instant::now();
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         verdicts.insert(b"token", caller.clone(), after(60));

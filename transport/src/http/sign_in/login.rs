@@ -23,6 +23,7 @@ use crate::http::answer::{self, HttpResponse, is_read};
 use crate::http::auth::KnownCaller;
 use crate::http::endpoint::Endpoint;
 use crate::http::headers::Headers;
+use ptc_observers::audit::SignInWay;
 
 /// The path that sends a browser to the issuer.
 pub(super) const LOGIN: &str = "/oauth/login";
@@ -131,6 +132,7 @@ pub(super) async fn begin(
 pub(super) async fn finish(
     endpoint: &Endpoint,
     page: &PageLogin,
+    peer: IpAddr,
     query: &str,
     target: Target<'_>,
     headers: &Headers<'_>,
@@ -161,7 +163,12 @@ pub(super) async fn finish(
     let person = match page.login.complete(pending, callback).await {
         Ok(person) => person,
         Err(LoginError::Unknown) => return failed(ClosingPage::Unknown),
-        Err(LoginError::Failed) => return failed(ClosingPage::LogSaysWhy),
+        Err(LoginError::Failed) => {
+            if let Some(audit) = &endpoint.telemetry.audit {
+                audit.sign_in_refused("failed", Some(SignInWay::Page), peer);
+            }
+            return failed(ClosingPage::LogSaysWhy);
+        }
     };
     let life = person.life.min(LONGEST_SESSION);
     let mut value = [0; 32];
@@ -184,11 +191,21 @@ pub(super) async fn finish(
     if !endpoint.authenticator.open_session(&value, person, time::now() + life) {
         return failed(ClosingPage::LogSaysWhy);
     }
+    if let Some(audit) = &endpoint.telemetry.audit
+        && let Some(caller) = endpoint.authenticator.of_session(&value)
+    {
+        audit.signed_in(caller.principal.name(), SignInWay::Page, peer);
+    }
     redirect(place, [Some(cookie), removal])
 }
 
 /// Ends the session of this browser.
-pub(super) fn end(endpoint: &Endpoint, target: Target<'_>, headers: &Headers<'_>) -> HttpResponse {
+pub(super) fn end(
+    endpoint: &Endpoint,
+    peer: IpAddr,
+    target: Target<'_>,
+    headers: &Headers<'_>,
+) -> HttpResponse {
     if let Err(refusal) = check_source(endpoint, target.authority, headers) {
         return *refusal;
     }
@@ -196,6 +213,11 @@ pub(super) fn end(endpoint: &Endpoint, target: Target<'_>, headers: &Headers<'_>
         return answer::text(StatusCode::FORBIDDEN, "forbidden");
     }
     if let Some(value) = cookie::value(headers.all, SESSION) {
+        if let Some(audit) = &endpoint.telemetry.audit
+            && let Some(caller) = endpoint.authenticator.of_session(&value)
+        {
+            audit.signed_out(caller.principal.name(), peer);
+        }
         endpoint.authenticator.close_session(&value);
     }
     let mut answer = answer::empty(StatusCode::OK);

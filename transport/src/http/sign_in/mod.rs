@@ -78,8 +78,10 @@ pub(super) async fn answer(
         (CALLBACK, _) => answer::method_not_allowed("GET"),
         (CLIENT, &Method::GET | &Method::HEAD) => answer::json(StatusCode::OK, page.client.clone()),
         (CLIENT, _) => answer::method_not_allowed("GET, HEAD"),
-        (path, _) => match &page.login {
-            Some(login) => return log_in(endpoint, page, login, path, method, uri, headers).await,
+        _ => match &page.login {
+            Some(login) => {
+                return log_in(endpoint, page, login, peer, method, uri, headers).await;
+            }
             None => return None,
         },
     };
@@ -91,19 +93,19 @@ async fn log_in(
     endpoint: &Endpoint,
     page: &SignInPage,
     login: &PageLogin,
-    path: &str,
+    peer: IpAddr,
     method: &Method,
     uri: &Uri,
     headers: &Headers<'_>,
 ) -> Option<HttpResponse> {
     let (target, query) = (Target::of(uri), uri.query().unwrap_or_default());
-    Some(match (path, method) {
+    Some(match (uri.path(), method) {
         (login::LOGIN, &Method::GET) => {
             login::begin(endpoint, login, query, page.public.origin(), target, headers).await
         }
-        (login::CALLBACK, &Method::GET) => login::finish(endpoint, login, query, target, headers).await,
+        (login::CALLBACK, &Method::GET) => login::finish(endpoint, login, peer, query, target, headers).await,
         (login::LOGIN | login::CALLBACK, _) => answer::method_not_allowed("GET"),
-        (login::LOGOUT, &Method::POST) => login::end(endpoint, target, headers),
+        (login::LOGOUT, &Method::POST) => login::end(endpoint, peer, target, headers),
         (login::LOGOUT, _) => answer::method_not_allowed("POST"),
         _ => return None,
     })

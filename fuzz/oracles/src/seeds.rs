@@ -61,6 +61,12 @@ pub fn noise() -> Vec<Vec<u8>> {
     (0..NOISE).map(input).collect()
 }
 
+/// Files of an audit log.
+#[cfg(feature = "server")]
+pub fn audit_files() -> Vec<Vec<u8>> {
+    crate::check::audit_files()
+}
+
 /// Every text behind every head. The first bytes of a target are decisions, such as how its stream is cut.
 fn behind(heads: &[&[u8]], texts: &[&str]) -> Vec<Vec<u8>> {
     let inputs = heads.iter().flat_map(|head| texts.iter().map(move |text| [head, text.as_bytes()].concat()));

@@ -29,6 +29,8 @@ pub const TARGETS: &[Target] = &[
     target("jsonrpc", check::jsonrpc, &[seeds::frames]),
     #[cfg(feature = "server")]
     target("protocol", check::protocol, &[seeds::noise, seeds::requests]),
+    #[cfg(feature = "server")]
+    target("audit", check::audit, &[seeds::noise, seeds::audit_files]),
     target("sse", check::sse, &[seeds::event_streams]),
     target("openapi", check::openapi, &[seeds::noise, seeds::openapi_documents]),
     target("config", check::config, &[seeds::noise, seeds::upstreams_files]),

@@ -1,5 +1,7 @@
 //! What each target checks. An oracle takes the fuzzer's bytes and panics when a promise is broken.
 
+#[cfg(feature = "server")]
+mod audit;
 mod callback;
 mod challenge;
 mod config;
@@ -23,6 +25,10 @@ mod suspend;
 mod text;
 mod token_machine;
 
+#[cfg(feature = "server")]
+pub use audit::audit;
+#[cfg(feature = "server")]
+pub(crate) use audit::files as audit_files;
 pub use callback::callback;
 pub use challenge::challenge;
 pub use config::config;

@@ -4,6 +4,7 @@ mod access_tokens;
 mod agent;
 mod aggregation;
 mod approvals;
+mod audit;
 mod changing_upstreams;
 mod exposed;
 mod faults;

@@ -51,6 +51,18 @@ impl AuditFile {
     /// # Errors
     /// The file cannot be opened or is not of that kind.
     pub(super) fn open(path: &Path) -> io::Result<AuditFile> {
+        Self::open_within(path, LOCK_STEPS)
+    }
+
+    /// The same, but for whether a process that is about to end is waited for.
+    ///
+    /// # Errors
+    /// As above; of the kind [`ResourceBusy`](io::ErrorKind::ResourceBusy) if another process writes to it.
+    pub(super) fn open_at_once(path: &Path) -> io::Result<AuditFile> {
+        Self::open_within(path, 0)
+    }
+
+    fn open_within(path: &Path, lock_steps: u32) -> io::Result<AuditFile> {
         let refused = |why: &str| io::Error::other(why.to_owned());
         // A pipe without a reader must not block the start.
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
@@ -72,7 +84,7 @@ impl AuditFile {
         if metadata.uid() != geteuid().as_raw() {
             return Err(refused("it belongs to somebody else; name a file of your own"));
         }
-        lock(&file)?;
+        wait_for(lock_steps, || file.try_lock())?;
         if metadata.mode() & 0o077 != 0 {
             file.set_permissions(Permissions::from_mode(0o600))?;
             warn!(event = "audit_log_was_exposed", path = %path.display(), "others could read it; its mode is 0600 now");
@@ -199,19 +211,15 @@ fn write_counted(file: &mut File, bytes: &[u8], written: &mut u64) -> io::Result
     Ok(())
 }
 
-/// Takes the file for this process. A process that is about to end is waited for.
-fn lock(file: &File) -> io::Result<()> {
-    wait_for(|| file.try_lock())
-}
-
-fn wait_for(take: impl Fn() -> Result<(), TryLockError>) -> io::Result<()> {
+/// Takes the file for this process, and waits so many steps for one that is about to end.
+fn wait_for(steps: u32, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<()> {
     for step in 0.. {
         match take() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if step < LOCK_STEPS => time::block(LOCK_STEP),
+            Err(TryLockError::WouldBlock) if step < steps => time::block(LOCK_STEP),
             Err(TryLockError::WouldBlock) => {
                 let text = "another process writes to it; give each server an audit log of its own";
-                return Err(io::Error::other(text));
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, text));
             }
             // Not every file system has locks.
             Err(TryLockError::Error(_)) => return Ok(()),
@@ -286,7 +294,7 @@ pub(super) fn rotated_end(path: &Path) -> Option<(String, ChainEnd)> {
     let (_, path) = newest?;
     let file = File::open(&path).ok()?;
     // One that another process writes to has another chain.
-    wait_for(|| file.try_lock_shared()).ok()?;
+    wait_for(LOCK_STEPS, || file.try_lock_shared()).ok()?;
     let len = file.metadata().ok()?.len();
     match end_of(&file, len) {
         Ok((FoundEnd::Chained(end), 0)) => Some((name_of(&path), end)),

@@ -16,7 +16,8 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -38,6 +39,7 @@ use ptc_protocol::log_budget::LogBudget;
 use ptc_protocol::observer::{CallEnd, CallObserver, CallOutcome, FeatureRequest, ObservedCall};
 use ptc_protocol::settings::{AuditFull, AuditSync, BootError};
 use ptc_runs::RunView;
+use tracing::info;
 
 /// Writes the audit log.
 pub struct AuditLog {
@@ -50,6 +52,25 @@ pub struct AuditLog {
     refusals: LogBudget,
 }
 
+/// How many servers that clients start write to audit logs beside each other.
+const MAX_BESIDE: u32 = 64;
+
+fn refused(path: &Path, error: &io::Error) -> BootError {
+    BootError::new(format!("--audit-log {}: {error}", path.display()))
+}
+
+/// `audit.jsonl` itself, and `audit-2.jsonl` beside it.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let (Some(stem), true) = (path.file_stem(), number > 1) else { return path.to_owned() };
+    let mut name = stem.to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 /// A file that the log can go on in after a rotation.
 #[derive(Debug)]
 pub struct FreshAuditFile(AuditFile);
@@ -60,10 +81,30 @@ impl AuditLog {
     /// # Errors
     /// It cannot be opened. With [`AuditFull::Stop`] also if it cannot be written.
     pub fn open(path: &Path, full: AuditFull, sync: AuditSync) -> Result<AuditLog, BootError> {
-        let writer = AuditWriter::open(path, full, sync);
-        writer
-            .map(AuditLog::of)
-            .map_err(|error| BootError::new(format!("--audit-log {}: {error}", path.display())))
+        AuditWriter::open(path, full, sync).map(AuditLog::of).map_err(|error| refused(path, &error))
+    }
+
+    /// The same for a server that a client starts: while another process writes to the file, it takes the first free one of the names
+    /// `audit-2.jsonl`, `audit-3.jsonl` and so on beside `audit.jsonl`, each of which has a chain of its own.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn open_beside_others(path: &Path, full: AuditFull, sync: AuditSync) -> Result<AuditLog, BootError> {
+        for number in 1..=MAX_BESIDE {
+            let path = numbered(path, number);
+            let opened = AuditFile::open_at_once(&path).and_then(|file| AuditWriter::over(file, full, sync));
+            match opened {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+                Err(error) => return Err(refused(&path, &error)),
+                Ok(writer) => {
+                    if number > 1 {
+                        info!(event = "audit_log_beside", path = %path.display(), "other servers write to the one that was named");
+                    }
+                    return Ok(AuditLog::of(writer));
+                }
+            }
+        }
+        AuditLog::open(path, full, sync)
     }
 
     fn of(writer: AuditWriter) -> AuditLog {

@@ -260,3 +260,22 @@ fn lines_that_may_be_lost_are_counted_and_the_next_one_says_so() {
     let lines = of_kind(&path, "log");
     assert_eq!((lines.len(), &lines[0]["event"], &lines[0]["lost"]), (1, &json!("opened"), &json!(1)));
 }
+
+#[test]
+fn servers_of_clients_write_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let open = || AuditLog::open_beside_others(&path, AuditFull::Stop, AuditSync::None).unwrap();
+    let logs = [open(), open(), open()];
+    logs.iter().for_each(|log| log.close(Duration::from_secs(5)));
+    drop(logs);
+    let names = ["audit.jsonl", "audit-2.jsonl", "audit-3.jsonl"];
+    let chains = names.map(|name| {
+        let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let first: Value = ptc_mcp::json::from_str(text.lines().next().unwrap()).unwrap();
+        first["chain"].as_str().unwrap().to_owned()
+    });
+    assert!(chains[0] != chains[1] && chains[1] != chains[2] && chains[0] != chains[2], "{chains:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    assert_eq!(numbered(Path::new("a/audit"), 2), Path::new("a/audit-2"));
+}

@@ -124,7 +124,9 @@ async fn run(
     let state = state::open(settings, engine, people).await?;
     let diagnostics = &settings.diagnostics;
     let audit = diagnostics.audit_log.as_deref();
-    let audit = audit.map(|path| AuditLog::open(path, diagnostics.audit_full, diagnostics.audit_sync));
+    // Clients start servers of their own, which share their settings.
+    let open = if http.is_some() { AuditLog::open } else { AuditLog::open_beside_others };
+    let audit = audit.map(|path| open(path, diagnostics.audit_full, diagnostics.audit_sync));
     let audit = audit.transpose()?.map(Arc::new);
     let upstreams =
         open_upstreams(settings, config, policy.as_ref(), redactor, engine.memory(), &state, audit.clone())?;

@@ -122,6 +122,7 @@ impl RunContext {
     }
 
     /// Notes that the program had taken so many steps when it came back, which were counted where it began.
+    #[cfg(feature = "saved-sessions")]
     pub(super) fn has_taken(&self, steps: u64) {
         self.counted_steps.set(steps);
     }

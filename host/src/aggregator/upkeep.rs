@@ -76,6 +76,8 @@ impl ListPace {
 enum Announced {
     /// The list may be another.
     List,
+    /// The connection has ended as it should not have.
+    Ended(CallFault),
     /// Nothing.
     Nothing,
     /// No change will be announced any more.
@@ -98,6 +100,7 @@ async fn announced(events: &mut broadcast::Receiver<UpstreamEvent>, pace: &mut L
             Announced::List
         }
         UpstreamEvent::Started => Announced::List,
+        UpstreamEvent::Ended { abnormal: true, fault } => Announced::Ended(fault),
         UpstreamEvent::Ended { .. }
         | UpstreamEvent::ResourcesChanged
         | UpstreamEvent::PromptsChanged
@@ -115,6 +118,11 @@ pub(super) async fn follow(
     loop {
         match announced(&mut events, &mut pace).await {
             Announced::List => {}
+            Announced::Ended(fault) => {
+                let Some(aggregator) = aggregator.upgrade() else { return };
+                aggregator.tell_end(&name, &fault);
+                continue;
+            }
             Announced::Nothing => continue,
             Announced::End => return,
         }
@@ -144,6 +152,10 @@ pub(super) fn follow_own(
             let Some(aggregator) = aggregator.upgrade() else { return };
             let (own, member) = match (announced, own.upgrade(), aggregator.members.get(&name)) {
                 (Announced::Nothing, ..) => continue,
+                (Announced::Ended(fault), ..) => {
+                    aggregator.tell_end(&name, &fault);
+                    continue;
+                }
                 (Announced::List, Some(own), Some(member)) => (own, member),
                 _ => {
                     aggregator.own_lists.forget(&name, &account);
@@ -161,6 +173,14 @@ pub(super) fn follow_own(
             }
         }
     })
+}
+
+impl Aggregator {
+    /// Tells the operator that a connection has ended as it should not have.
+    fn tell_end(&self, name: &str, fault: &CallFault) {
+        tracing::warn!(event = "upstream_ended", upstream = %name, reason = %fault.reason,
+            error = %self.redactor.scrub(&fault.message));
+    }
 }
 
 fn note_failed(name: &str, fault: &CallFault) {

@@ -338,11 +338,17 @@ async fn a_crash_at_rest() {
         let window = Duration::from_secs(1);
         config.backoff = Backoff { initial: window, max: window };
     });
-    let pid = family_of(&upstream).await[0];
-    kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
-    let in_recovery = async || matches!(upstream.health().phase, Phase::Recovery(_));
-    wait_until_async("its end is known", in_recovery).await;
-    assert_eq!(run_out(json(&upstream, "echo", "{}"), async || true).await, "{}");
+    for left_alone in [false, true] {
+        let pid = family_of(&upstream).await[0];
+        kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+        let has_ended = async || match upstream.health().phase {
+            Phase::Recovery(_) => left_alone,
+            phase => phase == Phase::Stopped && !left_alone,
+        };
+        wait_until_async("its end is known", has_ended).await;
+        let echo = json(&upstream, "echo", "{}");
+        assert_eq!(if left_alone { run_out(echo, async || true).await } else { echo.await }, "{}");
+    }
     upstream.shutdown().await;
 }
 

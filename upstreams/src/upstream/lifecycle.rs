@@ -43,10 +43,11 @@ pub(crate) enum EndKind {
     Clean,
     /// A crash opens one.
     Crash,
-    /// So does a crash while no call was in flight; as none can have caused it, calls wait a short one out.
+    /// A crash while no call was in flight: as none can have caused it, the next call starts the server at once. Only one that
+    /// crashes again and again is left alone for a while, which calls wait out if it is short.
     CrashAtRest,
-    /// The server forgot the session, as it may when it restarts: MCP has the client begin a new one. Only a server
-    /// that forgets again and again is left alone for a while.
+    /// The server forgot the session, as it may when it restarts: MCP has the client begin a new one. One that forgets again and
+    /// again is left alone, too.
     SessionLost,
 }
 
@@ -82,7 +83,8 @@ struct LifecycleState<C> {
     window_until: Option<Instant>,
     /// Whether calls wait the window out, if it is short.
     window_is_waited_out: bool,
-    last_session_loss: Option<Instant>,
+    /// When a connection ended last that no call can have ended.
+    last_end_at_rest: Option<Instant>,
     starts: u64,
     last_fault: Option<CallFault>,
 }
@@ -111,7 +113,7 @@ impl<C: TransportConnection> Lifecycle<C> {
                 next_window: backoff.initial,
                 window_until: None,
                 window_is_waited_out: false,
-                last_session_loss: None,
+                last_end_at_rest: None,
                 starts: 0,
                 last_fault: None,
             }),
@@ -217,9 +219,9 @@ impl<C: TransportConnection> Lifecycle<C> {
         let now = time::now();
         let opens_window = match end.kind {
             EndKind::Clean => false,
-            EndKind::Crash | EndKind::CrashAtRest => true,
-            EndKind::SessionLost => {
-                let before = state.last_session_loss.replace(now);
+            EndKind::Crash => true,
+            EndKind::CrashAtRest | EndKind::SessionLost => {
+                let before = state.last_end_at_rest.replace(now);
                 before.is_some_and(|before| now - before < self.backoff.max)
             }
         };
@@ -528,16 +530,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_waits_out_the_short_window_of_a_crash_that_no_call_can_have_caused() {
+    async fn after_a_crash_that_no_call_can_have_caused_a_call_starts_the_server() {
         let lifecycle = lifecycle();
-        let first = lifecycle.connect(None, start).await.unwrap();
-        first.end(EndKind::CrashAtRest);
-        lifecycle.note_end(&first);
-        assert!(matches!(lifecycle.health().phase, Phase::Recovery(_)));
+        for expected in [Phase::Stopped, Phase::Recovery(Duration::from_millis(100))] {
+            let connection = lifecycle.connect(None, start).await.unwrap();
+            connection.end(EndKind::CrashAtRest);
+            lifecycle.note_end(&connection);
+            assert_eq!(lifecycle.health().phase, expected);
+        }
         let refused = lifecycle.connect(Some(Duration::from_millis(50)), start).await.err().unwrap();
         assert!(refused.message.starts_with("in recovery"), "there is no patience for it: {refused}");
         lifecycle.connect(Some(Duration::from_secs(1)), start).await.unwrap();
-        assert_eq!(lifecycle.health().starts, 2);
+        assert_eq!(lifecycle.health().starts, 3);
     }
 
     #[tokio::test(start_paused = true)]

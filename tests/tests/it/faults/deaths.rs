@@ -64,6 +64,19 @@ fn an_upstream_that_is_killed_costs_its_calls_and_comes_back() {
         comes_back(&mut server);
     }
     upstream_and_guard(server.server.pid());
+    let told = server.server.launch.log();
+    assert_eq!(told.matches(r#""event":"upstream_ended""#).count(), 3, "{told}");
+}
+
+#[test]
+fn an_upstream_that_is_killed_at_rest_costs_nobody_anything() {
+    let mut server = Launch::new(&[]).with_upstream().on_pipes();
+    let program = format!("(:ok {})", tool("echo", "{}"));
+    assert_eq!(server.eval(&program), "user=> true");
+    let (child, guard) = upstream_and_guard(server.server.pid());
+    send(child, SIGKILL);
+    wait_until("both are gone", || !is_alive(child) && !is_alive(guard));
+    assert_eq!(server.eval(&program), "user=> true");
 }
 
 #[test]

@@ -50,7 +50,7 @@ async fn two_hundred_megabytes_are_refused_and_every_call_is_answered() {
         LlmResponse::text("Too much."),
     ]));
     let before = most_memory();
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let step = agent.run(RunOptions::new(llm.clone()).with_engine(engine)).await.unwrap();
     assert_eq!(step.value, Some(json!("Too much.")));
     let answers: Vec<(&str, Json)> = step

@@ -113,7 +113,8 @@ impl World {
         let env = ProcessEnv::current();
         let options = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("a thread");
+        let engine =
+            Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("a thread");
         // On the worker's thread, as the server does it: replies of children wake the program that waits for them
         // without a change of threads.
         let (tell, told) = tokio::sync::oneshot::channel();

@@ -33,7 +33,12 @@ fn runtime() -> Runtime {
 }
 
 fn engine(threads: usize) -> Engine {
-    Engine::start(EngineOptions { threads, memory: Some(MemoryBudget::new(1 << 32)) }).expect("threads")
+    Engine::start(EngineOptions {
+        threads,
+        memory: Some(MemoryBudget::new(1 << 32)),
+        ..EngineOptions::default()
+    })
+    .expect("threads")
 }
 
 /// The value's text.
@@ -105,7 +110,9 @@ async fn ptc() -> SocketAddr {
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
     let settings = ptc_server::options::resolve(&matches, ProcessEnv::default()).expect("right options");
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
-    let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory.clone()) }).expect("threads");
+    let engine =
+        Engine::start(EngineOptions { threads: 2, memory: Some(memory.clone()), ..EngineOptions::default() })
+            .expect("threads");
     let Assembly { service, telemetry, .. } =
         boot::assemble(&settings, &engine, None, &Redactor::new()).expect("a server");
     let mut settings = settings.http.expect("--http");

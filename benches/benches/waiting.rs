@@ -121,7 +121,8 @@ impl World {
         let memory = Some(MemoryBudget::new(1 << 32));
         World {
             runtime: Rc::new(tokio::runtime::Builder::new_current_thread().build().expect("a runtime")),
-            engine: Engine::start(EngineOptions { threads: 1, memory }).expect("a thread"),
+            engine: Engine::start(EngineOptions { threads: 1, memory, ..EngineOptions::default() })
+                .expect("a thread"),
             travel: Arc::new(Travel::new(16 << 20).expect("a secret")),
             shop: Arc::new(Shop { rows: rows.into_bytes() }),
         }

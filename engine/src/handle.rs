@@ -6,7 +6,7 @@ use super::run;
 use super::scheduler::Turn;
 use super::session::SessionStore;
 use super::work::{Work, WorkResult};
-use super::worker::{CacheBytes, Worker};
+use super::worker::{CacheBytes, Worker, default_cache_bytes};
 use futures_util::future::{BoxFuture, Either, select};
 use ptc_base::memory::{self, MemoryBudget};
 use ptc_base::sync::Mutex;
@@ -41,6 +41,9 @@ pub struct EngineOptions {
     pub threads: usize,
     /// The memory that all programs and sessions may hold together; `None` for their own limits only.
     pub memory: Option<MemoryBudget>,
+    /// Most bytes of compiled programs that all threads keep between evals, and as many of regular expressions; `None` for 64 MiB,
+    /// but no more than an eighth of the memory.
+    pub cache_bytes: Option<u64>,
 }
 
 /// Caches between programs, in bytes of the heap. Their memory is part of that of all programs, which reclaim it when they need
@@ -113,12 +116,14 @@ impl Engine {
         };
         let mut workers = Vec::with_capacity(threads);
         let (caches, clock) = (Arc::<CacheBytes>::default(), Clock::current());
+        let cache_bytes = options.cache_bytes.unwrap_or_else(|| default_cache_bytes(options.memory.as_ref()));
         for index in 0..threads {
             let (sender, receiver) = mpsc::unbounded_channel();
             let (memory, caches) = (options.memory.clone(), caches.clone());
             let load = Arc::new(AtomicUsize::new(0));
             let noted = load.clone();
-            let worker = move || Worker::new(id, index, threads, memory, noted, caches);
+            let cache_share = cache_bytes / threads as u64;
+            let worker = move || Worker::new(id, index, cache_share, memory, noted, caches);
             let noted = load.clone();
             // Made here, so that a system that has no more descriptors refuses the engine and not one of its threads.
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -400,7 +405,7 @@ mod tests {
         let clock = Clock::stepped();
         let engine = {
             let _entered = clock.enter();
-            Engine::start(EngineOptions { threads: 1, memory: None }).unwrap()
+            Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap()
         };
         let (tell, told) = tokio::sync::oneshot::channel();
         engine.spawn_on(0, || async move {

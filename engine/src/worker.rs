@@ -19,6 +19,11 @@ const CACHES_BYTES: u64 = 64 << 20;
 /// Caches never take more than this part of the memory of all programs.
 const CACHES_PART: u64 = 8;
 
+/// Most bytes that the caches of all workers together take of each kind, unless another number was given.
+pub(super) fn default_cache_bytes(memory: Option<&MemoryBudget>) -> u64 {
+    memory.map_or(CACHES_BYTES, |budget| CACHES_BYTES.min(budget.limit() / CACHES_PART))
+}
+
 /// The size of all workers' caches of an engine.
 #[derive(Debug, Default)]
 pub(super) struct CacheBytes {
@@ -48,18 +53,16 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Worker `index` of so many, without programs and sessions yet, which keeps `load` and `caches` up to date.
+    /// A worker without programs and sessions yet, which keeps `load` and `caches` up to date, and at most `share` bytes between
+    /// programs of each kind.
     pub(super) fn new(
         engine: usize,
         index: usize,
-        workers: usize,
+        share: u64,
         memory: Option<MemoryBudget>,
         load: Arc<AtomicUsize>,
         caches: Arc<CacheBytes>,
     ) -> Worker {
-        let all =
-            memory.as_ref().map_or(CACHES_BYTES, |budget| CACHES_BYTES.min(budget.limit() / CACHES_PART));
-        let share = all / workers.max(1) as u64;
         Worker {
             programs: KnownPrograms::new(usize::try_from(share).unwrap_or(usize::MAX)),
             sessions: SessionStore::default(),

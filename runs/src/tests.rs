@@ -29,7 +29,7 @@ fn settings() -> settings::Runs {
 }
 
 fn runs_of(state: &ServerState, settings: settings::Runs) -> Arc<Runs> {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let limiter = ConcurrencyLimiter::new(CallLimits::shared(4));
     Runs::new(
         settings,

@@ -26,7 +26,7 @@ async fn a_thousand_waiting_programs_cost_less_than_20_kib_each() {
     let config = UpstreamsConfig::from_value(&config, &options).expect("a right file");
     let aggregator = Aggregator::start(config, AggregatorOptions::new(SnapshotMode::Frozen));
     let aggregator = aggregator.await.expect("the fake starts");
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let mut request = EvalRequest::new("(let [r (tool/call {:server \"fake\" :tool \"hang\"})] (:value r))");
     request.limits = Limits { timeout: Duration::from_secs(300), ..Limits::aggregator() };
     request.upstreams = Some(aggregator.clone());

@@ -21,7 +21,7 @@ pub enum Readiness {
 impl Readiness {
     /// The answer of `/ready` for the instance of that name.
     pub(super) fn answer(self, instance: &str) -> (StatusCode, String) {
-        let status = match self {
+        let (status, reason) = match self {
             Readiness::Ready => {
                 let body = object_text(|object| {
                     object.string("instance", instance);
@@ -29,12 +29,20 @@ impl Readiness {
                 });
                 return (StatusCode::OK, body);
             }
-            Readiness::Starting => "starting",
-            Readiness::Draining => "draining",
-            Readiness::Saturated => "saturated",
-            Readiness::StateUnavailable => "state_unavailable",
+            Readiness::Starting => ("starting", "upstreams are still being started"),
+            Readiness::Draining => ("draining", "the server stops, and answers what it has begun"),
+            Readiness::Saturated => ("saturated", "all HTTP sessions are in use (--http-max-sessions)"),
+            Readiness::StateUnavailable => (
+                "state_unavailable",
+                "the state store does not answer; --state-required=false serves what needs none",
+            ),
         };
-        (StatusCode::SERVICE_UNAVAILABLE, object_text(|object| object.string("status", status)))
+        let body = object_text(|object| {
+            object.string("instance", instance);
+            object.string("status", status);
+            object.string("reason", reason);
+        });
+        (StatusCode::SERVICE_UNAVAILABLE, body)
     }
 }
 

@@ -29,7 +29,7 @@ fn support(runs: &Arc<AtomicU32>) -> Agent {
 
 #[tokio::test]
 async fn only_messages_go_on_unless_there_is_a_state() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let runs = Arc::new(AtomicU32::new(0));
     let agent = support(&runs);
     let first = || vec![call("a", "search", json!({})), LlmResponse::text("Two.")];
@@ -77,7 +77,7 @@ async fn only_messages_go_on_unless_there_is_a_state() {
 
 #[tokio::test]
 async fn a_lisp_agent_goes_on_with_its_definitions() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let agent = Agent::builder("p").output(Output::PtcLisp).signature("() -> :string").build().unwrap();
     let fenced = |program: &str| LlmResponse::text(format!("```clojure\n{program}\n```"));
     let (opts, _) = options(&engine, vec![fenced("(def x 20) (return {:x x})")]);

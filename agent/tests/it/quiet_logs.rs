@@ -102,7 +102,7 @@ async fn check() {
         call("e", "broken", json!({})),
         LlmResponse::text("The first is ROW-SECRET."),
     ]));
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     agent.run(RunOptions::new(llm).with_engine(engine)).await.unwrap();
     let log = log.0.lock().unwrap();
     let told = |level: Level| log.iter().filter(move |(at, _)| *at == level).map(|(_, line)| line.as_str());

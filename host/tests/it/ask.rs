@@ -65,7 +65,7 @@ impl Asker for Person {
 }
 
 async fn eval(program: &str, asker: Option<Arc<Person>>) -> EvalOutcome {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let asker = asker.map(|asker| -> Arc<dyn Asker> { asker });
     engine.eval(EvalRequest { asker, ..EvalRequest::new(program) }).await
 }
@@ -159,7 +159,7 @@ async fn moved(program: &str, says: &[(Action, Option<&'static str>)]) -> (Strin
     let asker: Option<Arc<dyn Asker>> = Some(person.clone());
     let mut resume = None;
     loop {
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let request = EvalRequest { asker: asker.clone(), resume, ..EvalRequest::new(program) };
         let mut outcome = engine.eval(request).await;
         let Some(suspended) = outcome.suspended.take() else { return (shown(&outcome), person) };

@@ -187,7 +187,7 @@ impl Asker for Person {
 }
 
 fn engine() -> Engine {
-    Engine::start(EngineOptions { threads: 1, memory: None }).unwrap()
+    Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap()
 }
 
 fn request(program: &str, upstreams: &Arc<Asking>, person: &Arc<Person>) -> EvalRequest {

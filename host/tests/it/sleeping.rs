@@ -42,7 +42,7 @@ fn request(program: &str, permit: &Arc<Counted>) -> EvalRequest {
 }
 
 fn engine() -> Engine {
-    Engine::start(EngineOptions { threads: 1, memory: None }).unwrap()
+    Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap()
 }
 
 fn text(outcome: &EvalOutcome) -> &str {

@@ -211,7 +211,7 @@ pub(crate) fn request(aggregator: &Arc<Aggregator>, program: &str, person: &Arc<
 }
 
 async fn eval(aggregator: &Arc<Aggregator>, program: &str, person: &Arc<Person>) -> EvalOutcome {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     engine.eval(request(aggregator, program, person)).await
 }
 
@@ -269,7 +269,7 @@ async fn a_program_goes_on_elsewhere() {
         let resume = Resume { snapshot, answers: person.answers(&questions), gate: None };
         let mut again = request(&world.aggregator, &program, &person);
         again.resume = Some(Arc::new(resume));
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         outcome = engine.eval(again).await;
     }
     assert_eq!((text(&outcome), left), (r#"["eu" "eu"]"#, 2));
@@ -293,7 +293,7 @@ async fn discoveries_are_counted_on_elsewhere() {
     let resume = Resume { snapshot: left.snapshot, answers: person.answers(&left.questions), gate: None };
     let mut again = request(&world.aggregator, &program, &person);
     again.resume = Some(Arc::new(resume));
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let outcome = engine.eval(again).await;
     assert_eq!(text(&outcome), "[true true nil]", "{:?}", outcome.catalog_ops);
     world.aggregator.shutdown().await;
@@ -312,7 +312,7 @@ async fn nobody_can_be_asked() {
     let world = World::new().await;
     let mut request = request(&world.aggregator, &fault("region"), &Person::who(false, eu));
     request.asker = None;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let outcome = engine.eval(request).await;
     assert!(text(&outcome).starts_with("[:upstream_error \"the tool asks for input"), "{}", text(&outcome));
     let capabilities = &world.calls()[0]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
@@ -437,7 +437,7 @@ async fn a_call_behind_a_question() {
     let program = format!("(count (pmap (fn [n] {ask}) [1 2 3]))");
     for leaves in [false, true] {
         let person = Person::who(leaves, eu);
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let mut request = request(&aggregator, &program, &person);
         // Nobody would be asked before that.
         request.limits.timeout = HOUR;
@@ -453,7 +453,7 @@ async fn an_open_question_dismisses_none() {
     let entry = json!({"transport": "mcp_stdio", "command": own.to_str().unwrap(),
                        "args": [fake_stdio::ROLE, "plain"]});
     let aggregator = start(entry, false).await;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let ask = "(:value (tool/call {:server \"up\" :tool \"ask\" :args {:id 1 :params {:message \"Where?\" \
                :requestedSchema {:type \"object\" :properties {:region {:type \"string\"}}}}}}))";
     let (silent, person) = (Arc::new(Silent::default()), Person::who(false, eu));

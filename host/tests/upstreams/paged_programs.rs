@@ -108,7 +108,7 @@ impl World {
     }
 
     async fn eval_within(&self, timeout: Duration, program: &str) -> EvalOutcome {
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let mut request = EvalRequest::new(program);
         request.limits = Limits { timeout, ..Limits::aggregator() };
         request.upstreams = Some(self.aggregator.clone());

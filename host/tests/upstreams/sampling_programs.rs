@@ -135,7 +135,7 @@ impl World {
         if person.is_none() {
             request.asker = None;
         }
-        Engine::start(EngineOptions { threads: 1, memory: None }).unwrap().eval(request).await
+        Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap().eval(request).await
     }
 
     fn audited(&self) -> Vec<String> {
@@ -257,7 +257,7 @@ async fn a_program_goes_on_elsewhere() {
         let resume = Resume { snapshot, answers: person.answers(&questions), gate: None };
         let mut again = request(&world.aggregator, &program, &person);
         again.resume = Some(Arc::new(resume));
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         outcome = engine.eval(again).await;
     }
     assert!(text(&outcome).contains(r#""text" "7""#), "{}", text(&outcome));
@@ -476,7 +476,7 @@ async fn belongs_to_no_run() {
     let model = Model::new(|_, _| says("x"));
     let world = World::new(child(), Some(&model)).await;
     // While a call of another program is in flight, nobody can tell whose budget pays.
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let never = "(tool/call {:server \"up\" :tool \"never\" :args {}})";
     let mut slow = Box::pin(engine.eval(request(&world.aggregator, never, &Person::who(false, eu))));
     assert!((&mut slow).now_or_never().is_none());
@@ -512,7 +512,7 @@ async fn a_model_that_hangs() {
         let program = if is_child { asks_model(&params("x")) } else { value("model") };
         let mut request = request(&world.aggregator, &program, &Person::who(false, eu));
         request.limits.timeout = HOUR;
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let asked = model.count() + 1;
         let outcome = run_out(engine.eval(request), async || model.count() == asked).await;
         assert!(outcome.result.is_err(), "{}", text(&outcome));
@@ -528,7 +528,7 @@ async fn a_withdrawn_request() {
     let model = Model::new(|_, _| None);
     let world = World::within(HOUR, child(), Some(&model)).await;
     let asks = asks_model(&params("x")).replace("(:value", "(:reason");
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let mut asking = Box::pin(engine.eval(request(&world.aggregator, &asks, &Person::who(false, eu))));
     assert!((&mut asking).now_or_never().is_none());
     wait_until_async("the model is at it", async || model.count() == 1).await;

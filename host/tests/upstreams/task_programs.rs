@@ -87,7 +87,7 @@ async fn polling<T>(program: impl Future<Output = T>) -> T {
 
 async fn eval(server: &FakeHttp, program: &str, person: &Arc<Person>) -> String {
     let aggregator = start(entry(server), true).await;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let outcome = polling(engine.eval(request(&aggregator, program, person))).await;
     aggregator.shutdown().await;
     text(&outcome).to_owned()
@@ -146,13 +146,13 @@ async fn a_task_is_waited_for_elsewhere() {
     let aggregator = start(entry(&server), true).await;
     let person = Person::who(true, eu);
     let program = value("t");
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let mut outcome = polling(engine.eval(request(&aggregator, &program, &person))).await;
     let Suspended { snapshot, questions } = *outcome.suspended.take().expect("it leaves");
     let resume = Resume { snapshot, answers: person.answers(&questions), gate: None };
     let mut again = request(&aggregator, &program, &person);
     again.resume = Some(Arc::new(resume));
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     assert_eq!(text(&polling(engine.eval(again)).await), r#"{"rows" 7}"#);
     assert_eq!(told(&server), [json!({"k": {"action": "accept", "content": {"region": "eu"}}})]);
     assert_eq!((server.count("tools/call"), server.count("tasks/cancel")), (1, 0));
@@ -185,7 +185,7 @@ async fn the_ends_of_tasks() {
 async fn a_program_that_ends() {
     let server = server(|_, _| json!({"status": "working"}));
     let aggregator = start(entry(&server), true).await;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let mut request = request(&aggregator, &value("t"), &Person::who(false, eu));
     request.limits.timeout = HOUR;
     let outcome = run_out(engine.eval(request), async || {
@@ -220,7 +220,7 @@ impl Asker for Silent {
 async fn ends_while_asked() {
     let server = server(|_, _| asking(0));
     let aggregator = start(entry(&server), true).await;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let silent = Arc::<Silent>::default();
     let mut request = request(&aggregator, &value("t"), &Person::who(false, eu));
     request.asker = Some(silent.clone());

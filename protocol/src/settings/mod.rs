@@ -99,6 +99,9 @@ pub struct EvaluationLimits {
     pub program: engine::Limits,
     /// Memory of all parts together.
     pub max_total_memory_bytes: u64,
+    /// Memory of compiled programs that are kept for later calls, and as much of regular expressions; `None` for the engine's
+    /// default.
+    pub program_cache_bytes: Option<u64>,
     /// Memory of the programs and sessions of one principal.
     pub max_total_memory_bytes_per_owner: u64,
     /// Longest result text.

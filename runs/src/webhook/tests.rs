@@ -21,7 +21,7 @@ fn secret() -> Secret {
 /// A webhook without pauses between attempts.
 fn webhook(port: u16) -> Webhook {
     let url = Url::parse(&format!("http://127.0.0.1:{port}/hook?key=1")).unwrap();
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let settings = settings::Webhook { url, secret: secret() };
     let made = Webhook::new(&settings, "https://ptc.example", Client::new(), engine, None).unwrap();
     Webhook { pauses: [Duration::ZERO; 3], ..made }

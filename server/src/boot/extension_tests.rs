@@ -89,7 +89,7 @@ impl Conversation {
         let given = ["start", "--questions=client"];
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
         let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let state = ServerState::none();
         let assembly =
             assemble_with(&settings, &engine, (None, None), None, &Redactor::new(), state, extensions)

@@ -72,7 +72,8 @@ pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> 
     }
     let limits = &settings.limits;
     let memory = MemoryBudget::shared(limits.max_total_memory_bytes, limits.max_total_memory_bytes_per_owner);
-    let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
+    let cache_bytes = limits.program_cache_bytes;
+    let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory), cache_bytes })
         .map_err(|error| BootError::new(error.to_string()))?;
     let (done, ended) = mpsc::channel();
     // On a worker's thread, so that a short program starts and ends without a thread switch.

@@ -15,7 +15,9 @@ async fn answers(flags: &[&str], programs: &[&str]) -> Vec<String> {
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
     let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
-    let engine = Engine::start(EngineOptions { threads: 1, memory: Some(memory) }).unwrap();
+    let engine =
+        Engine::start(EngineOptions { threads: 1, memory: Some(memory), ..EngineOptions::default() })
+            .unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
     let (near, far) = tokio::io::duplex(1 << 20);
     let (reader, writer) = tokio::io::split(far);
@@ -73,7 +75,7 @@ async fn nothing_is_left_from_one_program_to_the_next() {
 async fn session_tools_are_known_even_where_they_are_off() {
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
     let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
     for name in sessions::NAMES {
         assert!(service.tools.get(name).is_none());
@@ -95,7 +97,7 @@ async fn descriptions_tell_of_ask_where_questions_are_configured() {
     ] {
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
         let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
         for name in ["lisp_eval", "lisp_session_eval"] {
             let description = service.tools.get(name).unwrap().definition().description;
@@ -108,7 +110,7 @@ async fn descriptions_tell_of_ask_where_questions_are_configured() {
 async fn sessions_add_their_tools_behind_the_first() {
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start", "--sessions"]);
     let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
     let listing: Vec<Value> =
         serde_json::from_slice(&service.tools.listing(LongText::Nowhere, None)).unwrap();
@@ -156,7 +158,7 @@ async fn every_provider_takes_the_names_and_schemas_of_our_tools() {
     let flags = ["start", "--sessions", "--debug-tool", "--questions=auto"];
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
     let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
     let listing: Vec<Value> =
         serde_json::from_slice(&service.tools.listing(LongText::Nowhere, None)).unwrap();

@@ -86,7 +86,7 @@ pub fn run(args: EvalArgs) -> ExitCode {
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };
     runtime.block_on(async {
-        let engine = match Engine::start(EngineOptions { threads: 1, memory: None }) {
+        let engine = match Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }) {
             Ok(engine) => engine,
             Err(error) => return report::fault(&error.to_string()),
         };

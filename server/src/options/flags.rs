@@ -170,6 +170,12 @@ pub const CORE: OptionGroup = OptionGroup {
             "Memory of the programs, sessions and replies of one token",
         ),
         flag(
+            "program-cache-bytes",
+            Positive,
+            Derived("64 MiB, at most an eighth of max-total-memory-bytes"),
+            "Compiled programs that are kept for the next call, and as many bytes of regular expressions",
+        ),
+        flag(
             "max-result-bytes",
             Text,
             Derived("auto"),

@@ -209,6 +209,7 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Eva
             aggregator,
         ),
         max_total_memory_bytes,
+        program_cache_bytes: values.positive("program-cache-bytes")?,
         // The limits of one principal depend on the number of principals, which is set later.
         max_total_memory_bytes_per_owner: max_total_memory_bytes,
         max_result_bytes: if fits_client {

@@ -75,7 +75,7 @@ fn main() {
         None => usize::MAX,
     };
     let only = arguments.next().unwrap_or_default();
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()

@@ -56,7 +56,9 @@ pub fn assembly(
     redactor: &Redactor,
 ) -> (Assembly, Engine) {
     let memory = MemoryBudget::new(settings.limits.max_total_memory_bytes);
-    let engine = Engine::start(EngineOptions { threads: 2, memory: Some(memory) }).expect("threads");
+    let engine =
+        Engine::start(EngineOptions { threads: 2, memory: Some(memory), ..EngineOptions::default() })
+            .expect("threads");
     (boot::assemble(settings, &engine, upstreams, redactor).unwrap(), engine)
 }
 

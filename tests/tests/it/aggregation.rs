@@ -28,7 +28,7 @@ impl World {
         let config = UpstreamsConfig::from_value(&config, &load).expect("a right file");
         let aggregator = Aggregator::start(config, options);
         World {
-            engine: Engine::start(EngineOptions { threads: 2, memory: None }).expect("threads"),
+            engine: Engine::start(EngineOptions { threads: 2, ..EngineOptions::default() }).expect("threads"),
             aggregator: aggregator.await.expect("the fake starts"),
         }
     }

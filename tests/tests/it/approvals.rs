@@ -66,7 +66,7 @@ impl World {
             ..AggregatorOptions::new(SnapshotMode::Live)
         };
         World {
-            engine: Engine::start(EngineOptions { threads: 2, memory: None }).expect("threads"),
+            engine: Engine::start(EngineOptions { threads: 2, ..EngineOptions::default() }).expect("threads"),
             aggregator: Aggregator::start(config, options).await.expect("the fake starts"),
             clock,
             audited,

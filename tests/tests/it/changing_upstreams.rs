@@ -35,7 +35,8 @@ impl World {
         let config = UpstreamsConfig::from_value(&json!({"upstreams": {"fake": entry}}), &load);
         let started = Aggregator::start(config.expect("a right file"), AggregatorOptions::new(mode)).await;
         let aggregator = started.expect("the fake starts");
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+        let engine =
+            Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
         World { engine, aggregator, grown, _folder: folder }
     }
 

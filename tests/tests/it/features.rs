@@ -28,8 +28,12 @@ impl World {
         let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
         let memory = MemoryBudget::new(1 << 30);
         World {
-            engine: Engine::start(EngineOptions { threads: 2, memory: Some(memory.clone()) })
-                .expect("threads"),
+            engine: Engine::start(EngineOptions {
+                threads: 2,
+                memory: Some(memory.clone()),
+                ..EngineOptions::default()
+            })
+            .expect("threads"),
             aggregator: Aggregator::start(config, options).await.expect("the fake starts"),
             memory,
         }

@@ -24,7 +24,7 @@ async fn all_of_them(mode: SnapshotMode) {
             names.iter().filter(|name| catalog.server(name).is_some_and(|server| !server.tools().is_empty()));
         assert_eq!(up.count(), SERVERS);
     }
-    let engine = Engine::start(EngineOptions { threads: 2, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 2, ..EngineOptions::default() }).expect("threads");
     let servers = Value::from(names.iter().cloned().collect::<Vec<_>>());
     let mut request = EvalRequest::new(format!(
         "(frequencies (map (fn [[server call]] (if (:ok call) (= server (:who (:value call))) (:message call)))

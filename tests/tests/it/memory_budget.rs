@@ -18,7 +18,7 @@ const BUDGET: u64 = 4 << 20;
 
 fn engine() -> (Engine, MemoryBudget) {
     let memory = MemoryBudget::new(BUDGET);
-    let options = EngineOptions { threads: 2, memory: Some(memory.clone()) };
+    let options = EngineOptions { threads: 2, memory: Some(memory.clone()), ..EngineOptions::default() };
     (Engine::start(options).expect("threads"), memory)
 }
 

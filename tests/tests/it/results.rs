@@ -24,7 +24,7 @@ impl World {
             UpstreamsConfig::from_value(&json!({"upstreams": {"fake": entry}}), &load).expect("a right file");
         let options = AggregatorOptions { limits, ..AggregatorOptions::new(SnapshotMode::Frozen) };
         World {
-            engine: Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads"),
+            engine: Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads"),
             aggregator: Aggregator::start(config, options).await.expect("the fake starts"),
         }
     }

@@ -63,7 +63,7 @@ const OTHERS: &str = r#"(def accents (str "e" (apply str (repeat 100000 "\u0301"
   (def small (reduce (fn [inner _] [inner inner]) 1 (range 15)))"#;
 
 fn engine() -> Engine {
-    Engine::start(EngineOptions { threads: 1, memory: None }).expect("a worker thread")
+    Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("a worker thread")
 }
 
 fn text(outcome: EvalOutcome) -> String {
@@ -148,7 +148,8 @@ async fn a_program_given_up_in_a_builtin_leaves_its_session_as_it_was() {
 async fn an_engine_that_ends_ends_what_has_paused() {
     let memory = MemoryBudget::new(1 << 30);
     let engine =
-        Engine::start(EngineOptions { threads: 1, memory: Some(memory.clone()) }).expect("a worker thread");
+        Engine::start(EngineOptions { threads: 1, memory: Some(memory.clone()), ..EngineOptions::default() })
+            .expect("a worker thread");
     let mut all = Vec::new();
     for (_, call) in ENDLESS_BUILTINS {
         let reached = Arc::new(Reached::default());

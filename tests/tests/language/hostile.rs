@@ -15,7 +15,7 @@ async fn reason(engine: &Engine, program: &str) -> String {
 
 #[tokio::test]
 async fn runaway_programs_end_with_a_named_error_while_others_answer() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let parentheses = "(".repeat(60_000);
     let cases = [
         ("(loop [] (recur))", "step_limit_exceeded"),

@@ -88,7 +88,7 @@ async fn fault(bench: &Bench<'_>, base: &EvalOutcome, call: &str) -> Option<Stri
 
 #[tokio::test]
 async fn every_builtin_ends_at_once_on_hostile_input() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let mut faults = String::new();
     for class in CLASSES {
         let context = format!("{{\"x\":{}}}", (class.granted)(1)).into();

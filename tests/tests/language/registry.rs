@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 #[tokio::test]
 async fn every_example_gives_its_value() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let mut wrong = Vec::new();
     let mut run = 0;
     for builtin in library().all() {

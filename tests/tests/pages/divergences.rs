@@ -79,7 +79,7 @@ fn every_row_has_two_values_and_a_reason() {
 
 #[tokio::test]
 async fn our_values_of_the_page_are_true() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let rows = rows(PAGE);
     let pairs = pairs(PAGE);
     assert!(rows.len() > 100, "only {} rows", rows.len());

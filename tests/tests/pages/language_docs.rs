@@ -132,7 +132,7 @@ async fn run(engine: &Engine, name: &str, page: &str, context: Option<Arc<str>>)
 async fn every_example_of_the_language_page_is_true() {
     let page = include_str!("../../../docs/guide/language.md");
     let context: String = blocks(page, "json")[0].iter().map(|(_, line)| *line).collect();
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let (count, faults) = run(&engine, "language.md", page, Some(context.into())).await;
     assert!(faults.is_empty(), "\n{faults}");
     assert!(count > 100, "only {count} examples");
@@ -158,7 +158,7 @@ fn spec_examples(page: &str) -> Vec<(usize, String, String)> {
 
 #[tokio::test]
 async fn every_example_of_the_specification_is_true() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let mut faults = String::new();
     for (name, page, least) in [
         ("language.md", include_str!("../../../docs/spec/language.md"), 120),

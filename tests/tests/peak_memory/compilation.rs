@@ -96,7 +96,7 @@ fn demanding() -> Vec<(&'static str, String)> {
 #[tokio::test]
 async fn a_demanding_text_stays_within_the_limits_of_its_program() {
     let _alone = ALONE.lock().await;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let mut wrong = String::new();
     for (name, program) in demanding() {
         let request = plain(program);
@@ -148,7 +148,7 @@ const HUNGRY: [&str; 6] = [
 #[tokio::test]
 async fn automata_are_built_at_the_cost_of_who_uses_them() {
     let _alone = ALONE.lock().await;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let patterns = repeated(r#"#"(?:\w\p{L}){7}%" "#);
     for program in HUNGRY {
         let program = program.replace("PATTERNS", &patterns);
@@ -177,7 +177,7 @@ async fn what_programs_leave_behind_is_counted_and_bounded() {
     let _alone = ALONE.lock().await;
     for part in ["[%] ", "{:k% [%]} ", "(fn [x] %) ", r#"#"(?:\w\p{L}){5}%" "#, "\"text %\" "] {
         let memory = MemoryBudget::new(64 << 20);
-        let options = EngineOptions { threads: 1, memory: Some(memory.clone()) };
+        let options = EngineOptions { threads: 1, memory: Some(memory.clone()), ..EngineOptions::default() };
         let engine = Engine::start(options).expect("threads");
         engine.eval(plain("1")).await;
         let before = ALLOCATOR.current_usage();
@@ -215,7 +215,7 @@ async fn what_programs_leave_behind_is_counted_and_bounded() {
 async fn caches_give_way_to_programs() {
     let _alone = ALONE.lock().await;
     let memory = MemoryBudget::new(8 << 20);
-    let options = EngineOptions { threads: 1, memory: Some(memory.clone()) };
+    let options = EngineOptions { threads: 1, memory: Some(memory.clone()), ..EngineOptions::default() };
     let engine = Engine::start(options).expect("threads");
     for n in 0..20 {
         engine.eval(plain(format!("[{n} {}]", "[1 2] ".repeat(500)))).await.result.expect("a value");
@@ -231,7 +231,7 @@ async fn caches_give_way_to_programs() {
 #[tokio::test]
 async fn compilation_names_the_limit_it_comes_to() {
     let _alone = ALONE.lock().await;
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let vectors = format!("[{}]", repeated("[] "));
     for _ in 0..2 {
         let mut request = plain(vectors.clone());
@@ -261,7 +261,7 @@ async fn compilation_names_the_limit_it_comes_to() {
 async fn compilation_is_reserved_from_the_budget() {
     let _alone = ALONE.lock().await;
     let memory = MemoryBudget::new(1 << 20);
-    let options = EngineOptions { threads: 1, memory: Some(memory.clone()) };
+    let options = EngineOptions { threads: 1, memory: Some(memory.clone()), ..EngineOptions::default() };
     let engine = Engine::start(options).expect("threads");
     let failure =
         engine.eval(plain(format!("[{}]", repeated("[] ")))).await.result.expect_err("too large for all");

@@ -32,7 +32,7 @@ async fn hostile_programs_end_and_leave_nothing_behind() {
     let _alone = ALONE.lock().await;
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/hostile/programs.txt");
     let file = std::fs::read_to_string(file).expect("the programs belong to the repository");
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads");
     let (mut tried, mut most) = (0, 0);
     let mut wrong = String::new();
     for line in file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

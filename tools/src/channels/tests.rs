@@ -108,7 +108,7 @@ impl Server {
 
     /// A server whose calls wait that long for replies.
     fn patient(open: Duration, store: &Arc<dyn StateStore>, rules: StateRules, audience: &str) -> Server {
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let states = RequestStates::new(&Secret::of(&[SECRET]).unwrap(), audience, rules);
         let asks = Asks::new(
             states.clone(),

@@ -12,7 +12,7 @@ use ptc_protocol::tool::{Instead, TaskState};
 use ptc_runs::StoredCall;
 
 fn runs() -> Arc<Runs> {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let settings = settings::Runs {
         long: true,
         keeps: true,

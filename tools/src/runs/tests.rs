@@ -55,7 +55,7 @@ struct Bench {
 }
 
 fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Bench {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let limiter = ConcurrencyLimiter::new(CallLimits::shared(calls));
     let settings = settings::Runs {
         long: true,

@@ -121,7 +121,7 @@ pub(super) fn keeping(store: Arc<dyn StateStore>) -> Keeping {
 }
 
 pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Keeping>) -> Bench {
-    let engine = Engine::start(EngineOptions { threads: 2, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 2, ..EngineOptions::default() }).unwrap();
     let seconds = Arc::new(AtomicI64::new(1_000_000));
     let time = seconds.clone();
     let clock: SessionTime = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());

@@ -86,7 +86,7 @@ impl Server {
     ) -> Server {
         let (mut service, strings) = mock_service(max_concurrent_calls);
         service.session_need = need;
-        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let listening = Listening {
             call_budget: Duration::from_secs(30),
             memory: MemoryBudget::new(1 << 30),
@@ -691,7 +691,8 @@ async fn caps_of_sessions() {
     let reply = client.post(&[], initialize("2025-06-18")).await;
     let text = "server saturated: all 1 sessions are in use (--http-max-sessions)";
     assert_eq!((reply.status, &reply.json()["error"]["message"]), (503, &json!(text)));
-    assert_eq!(client.ask("GET", "/ready", &[], "").await.body, r#"{"status":"saturated"}"#);
+    let body = client.ask("GET", "/ready", &[], "").await.body;
+    assert!(body.contains(r#""status":"saturated","reason":"all HTTP sessions are in use"#), "{body}");
 }
 
 #[tokio::test]
@@ -1043,7 +1044,11 @@ async fn stopping_waits_for_what_runs_and_for_nothing_else() {
     loop {
         let ready = client.ask("GET", "/ready", &[], "").await;
         if ready.status == 503 {
-            assert_eq!(ready.body, r#"{"status":"draining"}"#);
+            assert!(
+                ready.body.contains(r#""status":"draining","reason":"the server stops"#),
+                "{}",
+                ready.body
+            );
             break;
         }
     }
@@ -1281,7 +1286,7 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
     let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
     let most = most.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(128).min(1000);
     let (service, _strings) = mock_service(1);
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
     let listening = Listening {
         call_budget: Duration::from_secs(30),
         memory: MemoryBudget::new(1 << 30),

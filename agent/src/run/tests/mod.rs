@@ -49,7 +49,7 @@ fn counting(runs: &Arc<AtomicU32>) -> ToolSpec {
 }
 
 fn engine() -> Engine {
-    Engine::start(EngineOptions { threads: 1, memory: None }).unwrap()
+    Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap()
 }
 
 /// Runs an agent over a script; the context is `{"n": 7}`.

@@ -50,7 +50,9 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let inside = runtime.enter();
         let memory = MemoryBudget::new(64 << 20);
-        let engine = Engine::start(EngineOptions { threads: 1, memory: Some(memory) }).expect("a thread");
+        let engine =
+            Engine::start(EngineOptions { threads: 1, memory: Some(memory), ..EngineOptions::default() })
+                .expect("a thread");
         let service =
             boot::assemble(&settings, &engine, None, &Redactor::new()).expect("no file is asked for").service;
         drop(inside);

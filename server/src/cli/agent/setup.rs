@@ -79,8 +79,8 @@ impl Host {
         let shown = images::read(&args.image)?;
         // Checked before anything is started: most mistakes are in the model's name and key.
         let model = model::open(args, env, &screen)?;
-        let engine =
-            Engine::start(EngineOptions { threads: 1, memory: None }).map_err(|error| error.to_string())?;
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() })
+            .map_err(|error| error.to_string())?;
         let location = args.limits.location(env);
         let (template, upstreams) = args.limits.request_with(location, SnapshotMode::Live, env).await?;
         let mut host = Host {

@@ -102,7 +102,7 @@ async fn start(args: ReplArgs) -> ExitCode {
         CatalogSnapshotMode::Live => SnapshotMode::Live,
         CatalogSnapshotMode::Frozen => SnapshotMode::Frozen,
     };
-    let engine = match Engine::start(EngineOptions { threads: 1, memory: None }) {
+    let engine = match Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }) {
         Ok(engine) => engine,
         Err(error) => return report::fault(&error.to_string()),
     };

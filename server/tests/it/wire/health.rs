@@ -110,8 +110,6 @@ fn probes_hear_of_a_start_and_of_an_end() {
     let (health, _) = health.expect("an answer");
     assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#));
     let (ready, _) = probe(&address, "/ready").expect("an answer");
-    assert!(
-        [r#"{"status":"starting"}"#, r#""status":"ready""#].iter().any(|state| ready.body.contains(state))
-    );
+    assert!([r#""status":"starting""#, r#""status":"ready""#].iter().any(|state| ready.body.contains(state)));
     drop(child.0.stdin.take());
 }

@@ -38,7 +38,7 @@ impl World {
         let policy = Arc::new(CurrentPolicy::new(Policy::from_value(&rules).expect("a right policy")));
         let options = AggregatorOptions { policy: Some(policy.clone()), ..AggregatorOptions::new(mode) };
         World {
-            engine: Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads"),
+            engine: Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).expect("threads"),
             aggregator: Aggregator::start(config, options).await.expect("they start"),
             policy,
         }

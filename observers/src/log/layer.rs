@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use ptc_host::credentials::Redactor;
 use ptc_host::visible::visible_line;
@@ -20,21 +22,47 @@ use ptc_protocol::settings::LogLevel;
 /// Bytes of memory that a thread keeps from line to line; memory beyond that is freed.
 const KEPT: usize = 16 << 10;
 
+/// The least severity that is written, which may change while the process runs.
+#[derive(Debug, Clone)]
+pub struct CurrentLevel(Arc<AtomicU8>);
+
+/// The levels by their numbers in [`CurrentLevel`].
+const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error];
+
+impl CurrentLevel {
+    pub(super) fn new(level: LogLevel) -> Self {
+        CurrentLevel(Arc::new(AtomicU8::new(level as u8)))
+    }
+
+    /// The level that holds now.
+    #[must_use]
+    pub fn get(&self) -> LogLevel {
+        LEVELS.get(usize::from(self.0.load(Ordering::Relaxed))).copied().unwrap_or(LogLevel::Info)
+    }
+
+    /// Lets another level hold.
+    pub fn set(&self, level: LogLevel) {
+        self.0.store(level as u8, Ordering::Relaxed);
+        // Places that log remember whether they are admitted.
+        tracing::callsite::rebuild_interest_cache();
+    }
+}
+
 /// The layer that writes JSON lines.
 pub(super) struct JsonLines {
-    level: LogLevel,
+    level: CurrentLevel,
     redactor: Redactor,
     sink: Sink,
 }
 
 impl JsonLines {
-    pub(super) fn new(level: LogLevel, redactor: Redactor, sink: Sink) -> Self {
+    pub(super) fn new(level: CurrentLevel, redactor: Redactor, sink: Sink) -> Self {
         JsonLines { level, redactor: redactor.for_log(), sink }
     }
 
     /// The minimum severity of our own events that is written.
     fn least(&self) -> Level {
-        match self.level {
+        match self.level.get() {
             LogLevel::Debug => Level::DEBUG,
             LogLevel::Info => Level::INFO,
             LogLevel::Warn => Level::WARN,

@@ -24,25 +24,38 @@ use layer::JsonLines;
 use ptc_protocol::settings::LogLevel;
 use sink::Sink;
 
+pub use layer::CurrentLevel;
+
 /// Keeps logging alive; writes the remaining lines on drop.
-pub struct LogGuard(Sink);
+pub struct LogGuard {
+    sink: Sink,
+    level: CurrentLevel,
+}
+
+impl LogGuard {
+    /// The level, to change it while the process runs.
+    #[must_use]
+    pub fn level(&self) -> &CurrentLevel {
+        &self.level
+    }
+}
 
 impl Drop for LogGuard {
     fn drop(&mut self) {
-        self.0.flush(Duration::from_millis(500));
+        self.sink.flush(Duration::from_millis(500));
     }
 }
 
 /// Installs standard error as the process's log. May be called once; later calls keep the first log.
 #[must_use = "lines are lost when the guard is dropped early"]
 pub fn init(level: LogLevel, redactor: Redactor) -> LogGuard {
-    let sink = Sink::new(std::io::stderr());
+    let (sink, level) = (Sink::new(std::io::stderr()), CurrentLevel::new(level));
     // Fails only if a subscriber is set already (an embedder's, a test's), which then stays.
-    let _ = tracing::subscriber::set_global_default(subscriber(level, redactor, sink.clone()));
-    LogGuard(sink)
+    let _ = tracing::subscriber::set_global_default(subscriber(level.clone(), redactor, sink.clone()));
+    LogGuard { sink, level }
 }
 
-fn subscriber(level: LogLevel, redactor: Redactor, sink: Sink) -> impl Subscriber + Send + Sync {
+fn subscriber(level: CurrentLevel, redactor: Redactor, sink: Sink) -> impl Subscriber + Send + Sync {
     Registry::default().with(JsonLines::new(level, redactor, sink))
 }
 

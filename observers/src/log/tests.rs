@@ -24,11 +24,15 @@ impl Write for Captured {
 }
 
 fn lines(level: LogLevel, log: impl FnOnce()) -> Vec<Value> {
+    lines_at(&CurrentLevel::new(level), log)
+}
+
+fn lines_at(level: &CurrentLevel, log: impl FnOnce()) -> Vec<Value> {
     let captured = Captured::default();
     let sink = Sink::new(captured.clone());
     let redactor = Redactor::new();
     redactor.register([&Secret::new("s3cret-s3cret")]).unwrap();
-    tracing::subscriber::with_default(subscriber(level, redactor, sink.clone()), log);
+    tracing::subscriber::with_default(subscriber(level.clone(), redactor, sink.clone()), log);
     sink.flush(Duration::from_secs(10));
     let bytes = captured.0.lock().clone();
     String::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -49,6 +53,22 @@ fn a_line_has_the_documented_shape() {
     assert_eq!(lines[0]["request_id"], "7");
     assert_eq!(lines[0]["fields"], json!({"tool":"a\"b","n":3,"ok":true,"gone":null}));
     assert!(lines[1].get("fields").is_none() && lines[1].get("request_id").is_none());
+}
+
+#[test]
+fn a_level_that_changes_holds_from_the_next_line_on() {
+    let level = CurrentLevel::new(LogLevel::Info);
+    let log = || tracing::debug!(event = "fine");
+    let lines = lines_at(&level, || {
+        log();
+        level.set(LogLevel::Debug);
+        log();
+        level.set(LogLevel::Error);
+        log();
+        tracing::error!(event = "grave");
+    });
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!((events, level.get()), (vec!["fine", "grave"], LogLevel::Error));
 }
 
 #[test]

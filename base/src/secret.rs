@@ -66,6 +66,15 @@ impl Secret {
     }
 }
 
+impl PartialEq for Secret {
+    /// As [`matches`](Self::matches).
+    fn eq(&self, other: &Self) -> bool {
+        self.matches(other.0.as_bytes())
+    }
+}
+
+impl Eq for Secret {}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
@@ -108,5 +117,6 @@ mod tests {
         assert!(!secret.matches(b"token-tokem"));
         assert!(!secret.matches(b"token"));
         assert!(!secret.matches(b""));
+        assert!(secret == Secret::new("token-token") && secret != Secret::new("token-tokem"));
     }
 }

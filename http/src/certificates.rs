@@ -19,7 +19,7 @@ pub struct TlsRootsError {
 }
 
 /// The certificates of a PEM file: of authorities, or of servers themselves. Never empty.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Certificates(Arc<[CertificateDer<'static>]>);
 
 impl Certificates {

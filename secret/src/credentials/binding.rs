@@ -36,7 +36,7 @@ impl SchemeHint {
 }
 
 /// A resolved binding.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Credential {
     /// The secret itself.
     pub secret: Secret,
@@ -47,7 +47,7 @@ pub struct Credential {
 }
 
 /// All resolved credentials of a process, by binding name. Values are read once, at start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CredentialStore {
     bound: BTreeMap<String, Credential>,
     /// Bindings whose source has nothing, each with the sentence that says so.

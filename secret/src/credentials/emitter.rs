@@ -71,7 +71,7 @@ pub struct AuthError {
 }
 
 /// The operator's headers of one HTTP upstream (`mcp_http` or `openapi`): static ones and those of its emitters.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HttpAuth {
     /// Literal headers, sorted by name.
     pub static_headers: Vec<(HeaderName, HeaderValue)>,

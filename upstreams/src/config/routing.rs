@@ -14,7 +14,7 @@ use ptc_http::{Proxy, Route};
 use ptc_secret::credentials::{CredentialStore, Secret, basic_authorization, proxy_authorization};
 
 /// How requests to an upstream's URLs travel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Routing {
     /// To wherever their host is.
     #[default]
@@ -26,7 +26,7 @@ pub enum Routing {
 }
 
 /// The settings of the variables for proxies.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct EnvironmentProxies {
     http: Option<Proxy>,
     https: Option<Proxy>,

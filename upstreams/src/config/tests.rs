@@ -766,3 +766,38 @@ fn the_private_key_of_a_client_is_read_once_and_scrubbed() {
     std::fs::write(&path, "-----BEGIN EC PRIVATE KEY-----").unwrap();
     assert!(load_with(&file(&path), &[]).unwrap_err().contains("must be a private key in PEM of PKCS#8"));
 }
+
+#[test]
+fn an_entry_is_the_same_as_long_as_its_keys_secrets_and_files_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key.pem");
+    let is_same = |value: [&Value; 2], pat: [&str; 2], pem: [&str; 2]| {
+        let [one, other] = [0, 1].map(|at| {
+            let text = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", pem[at]);
+            std::fs::write(&key, text).unwrap();
+            load_with(value[at], &[("PAT", pat[at]), ("OTHER", "unused-unused-unused")]).unwrap()
+        });
+        let [entry, others] = [&one, &other].map(|config| config.upstream("x").unwrap());
+        entry.is_same(&one.credentials, (others, &other.credentials))
+    };
+    let (pat, line) =
+        ("0123456789abcdef", "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgabcdefghijklmnop");
+    let bearer = json!({"credentials": {"pat": {"source": "env", "var": "PAT"}}, "upstreams": {"x":
+        {"transport": "mcp_http", "url": "https://h/mcp", "auth": [{"scheme": "bearer", "binding": "pat"}]}}});
+    let child =
+        json!({"upstreams": {"x": {"transport": "mcp_stdio", "command": "c", "env": {"KEY": "${PAT}"}}}});
+    for value in [&bearer, &child] {
+        assert!(is_same([value; 2], [pat; 2], [line; 2]), "{value}");
+        assert!(!is_same([value; 2], [pat, "fedcba9876543210"], [line; 2]), "{value}");
+        let mut described = value.clone();
+        described["upstreams"]["x"]["description"] = "another".into();
+        assert!(!is_same([value, &described], [pat; 2], [line; 2]), "{value}");
+    }
+    let mut more = bearer.clone();
+    more["credentials"]["unused"] = json!({"source": "env", "var": "OTHER"});
+    assert!(is_same([&bearer, &more], [pat; 2], [line; 2]), "it names no other secret");
+    let oauth = json!({"upstreams": {"x": {"transport": "mcp_http", "url": "https://h/mcp", "auth": {
+        "type": "oauth", "grant": "client_credentials", "client": {"id": "i", "key_file": key}}}}});
+    assert!(is_same([&oauth; 2], [pat; 2], [line; 2]));
+    assert!(!is_same([&oauth; 2], [pat; 2], [line, &line.replace('a', "b")]), "the file holds another key");
+}

@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RESPONSE_BYTES: usize = 2 * 1024 * 1024;
 
 /// How an upstream is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
     /// A child process that speaks MCP on its standard streams (`mcp_stdio`).
     Stdio(StdioConfig),
@@ -122,7 +122,7 @@ impl Protocol {
 }
 
 /// An `mcp_stdio` entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StdioConfig {
     /// The program, to be resolved with the child's search path.
     pub command: String,
@@ -202,7 +202,7 @@ impl From<&StdioConfig> for ChildSpec {
 }
 
 /// An `mcp_http` or `mcp_sse` entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HttpConfig {
     /// The endpoint.
     pub url: Url,
@@ -327,7 +327,7 @@ pub struct OperationOverride {
 }
 
 /// An `openapi` entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpenApiConfig {
     /// Origin and path prefix of every call.
     pub base_url: Url,

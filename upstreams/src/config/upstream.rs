@@ -16,7 +16,7 @@ use super::roots::RootsConfig;
 use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
 use super::unknown_keys;
 use ptc_base::config_error::{ConfigError, ConfigWarning};
-use ptc_secret::credentials::Secret;
+use ptc_secret::credentials::{CredentialStore, Secret};
 
 const MAX_CONCURRENCY: usize = 64;
 /// Connections to one upstream that asks, unless its entry says otherwise.
@@ -55,7 +55,7 @@ const LOCAL_NAMESPACES: [&str; 23] = [
 ];
 
 /// A configured upstream, checked and resolved. Holds names of credential bindings, never their values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UpstreamConfig {
     /// Its name in programs: `{:server "name"}`.
     pub name: String,
@@ -162,6 +162,27 @@ impl UpstreamConfig {
             sampling: false,
             transport,
             unset: None,
+        }
+    }
+
+    /// Whether an entry with these credentials is the same as another one: keys, secrets, and what the files hold that it names. A
+    /// document of an `openapi` entry is not looked at.
+    pub fn is_same(
+        &self,
+        credentials: &CredentialStore,
+        (other, of_other): (&UpstreamConfig, &CredentialStore),
+    ) -> bool {
+        if self != other {
+            return false;
+        }
+        let is_same = |binding: &str| credentials.get(binding) == of_other.get(binding);
+        match self.transport.oauth() {
+            // Which of them it takes is not looked into.
+            Some(_) => credentials == of_other,
+            None => {
+                let mut emitters = self.transport.auth().into_iter().flat_map(|auth| &auth.emitters);
+                emitters.all(|emitter| is_same(&emitter.binding))
+            }
         }
     }
 

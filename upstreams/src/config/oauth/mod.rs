@@ -11,7 +11,7 @@ use ptc_secret::credentials::Secret;
 pub(super) use parse::check_plain_url;
 
 /// The `auth` object of an entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OAuthConfig {
     /// The client's identity at the authorization server.
     pub client: OAuthClient,
@@ -66,21 +66,13 @@ pub enum OAuthProof {
 }
 
 /// A private key that was read from a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuthKey {
     /// The file.
     pub path: PathBuf,
     /// Its text: PEM, PKCS#8.
     pub pem: Secret,
 }
-
-impl PartialEq for OAuthKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.path == other.path
-    }
-}
-
-impl Eq for OAuthKey {}
 
 /// Where the browser is sent back to, on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

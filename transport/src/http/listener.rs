@@ -12,7 +12,6 @@ use ptc_host::sign_in::Site;
 use ptc_host::time::{self, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
-use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 
 use super::auth::{Acceptance, Authenticator, Challenges};
@@ -27,7 +26,7 @@ use super::origin::OriginRule;
 use super::protected_resource::ProtectedResource;
 use super::sessions::{SessionLimits, Sessions};
 use super::sign_in::{PageLogin, SignInPage};
-use super::tls;
+use super::tls::{Certificate, CurrentCertificate};
 use crate::readiness::Readiness;
 use ptc_observers::Telemetry;
 use ptc_protocol::settings::BootError;
@@ -52,7 +51,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 pub struct HttpServer {
     pub(super) endpoint: Arc<Endpoint>,
     listener: StdListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<CurrentCertificate>,
     engine: Engine,
     connections: Arc<Semaphore>,
     registry: Arc<ConnectionRegistry>,
@@ -81,7 +80,7 @@ pub struct Listening {
 /// A bound address. Connections to it wait until a server takes it.
 pub struct BoundListener {
     listener: StdListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<CurrentCertificate>,
 }
 
 impl BoundListener {
@@ -94,7 +93,7 @@ impl BoundListener {
         let cannot = |error: std::io::Error| BootError::new(format!("cannot listen on {address}: {error}"));
         let listener = listen(address).map_err(cannot)?;
         let tls = match &settings.tls {
-            Some((cert, key)) => Some(tls::acceptor(cert, key)?),
+            Some((cert, key)) => Some(CurrentCertificate::new(Certificate::read(cert, key)?)),
             None => None,
         };
         Ok(BoundListener { listener, tls })
@@ -211,6 +210,11 @@ impl HttpServer {
         Callers::new(&self.endpoint)
     }
 
+    /// The certificate, to exchange it while the server runs; `None` without TLS.
+    pub fn certificate(&self) -> Option<CurrentCertificate> {
+        self.tls.clone()
+    }
+
     /// Reports whether the server takes work, each time it is called.
     pub fn readiness(&self) -> impl Fn() -> Readiness + Send + Sync + use<> {
         let endpoint = self.endpoint.clone();
@@ -316,7 +320,8 @@ impl HttpServer {
         // Without this, a small answer can wait 40 ms for the client's acknowledgement of its head.
         let _ = stream.set_nodelay(true);
         let Ok(stream) = stream.into_std() else { return };
-        let (endpoint, tls, times) = (self.endpoint.clone(), self.tls.clone(), self.times);
+        let acceptor = self.tls.as_ref().map(CurrentCertificate::acceptor);
+        let (endpoint, times) = (self.endpoint.clone(), self.times);
         let peer = peer.ip().to_canonical();
         let registration = self.registry.join(peer, times.first_request);
         let activity = registration.activity.clone();
@@ -326,7 +331,7 @@ impl HttpServer {
             let engine = endpoint.engine.clone();
             // Boxed, since each layer of futures around it would reserve space for it once more.
             let connection = Box::pin(async {
-                match tls {
+                match acceptor {
                     None => serve(endpoint, stream, peer, times.idle, &registration, closing).await,
                     Some(acceptor) => {
                         let accepted = tokio::select! {

@@ -44,3 +44,4 @@ mod tests;
 
 pub use callers::{CallerChanges, Callers};
 pub use listener::{BoundListener, HttpServer, Listening};
+pub use tls::{Certificate, CurrentCertificate};

@@ -71,4 +71,4 @@ pub use session::{
     measure_history, measure_strings,
 };
 pub use sleeping::RunPermit;
-pub use tools::{AppTools, HostCalls};
+pub use tools::{AppTools, HostCalls, pinned};

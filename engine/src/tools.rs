@@ -34,6 +34,11 @@ pub trait HostCalls: Send + Sync {
         MAX_REQUEST_BYTES
     }
 
+    /// What answers a program that begins now, until it ends; `None`: this. A server's upstreams may be exchanged while it runs.
+    fn pinned(&self) -> Option<Arc<dyn HostCalls>> {
+        None
+    }
+
     /// Answers one request of a program. Runs on the program's worker thread; dropping it cancels the call. Questions to people
     /// are asked at `desk`.
     fn answer(
@@ -42,4 +47,10 @@ pub trait HostCalls: Send + Sync {
         request: HostRequest,
         desk: Desk,
     ) -> LocalBoxFuture<'static, Reply>;
+}
+
+/// What answers a program that begins now, until it ends.
+#[must_use]
+pub fn pinned(calls: &Arc<dyn HostCalls>) -> Arc<dyn HostCalls> {
+    calls.pinned().unwrap_or_else(|| calls.clone())
 }

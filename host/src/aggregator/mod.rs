@@ -12,6 +12,7 @@ mod caller;
 mod cold_start;
 mod configured_upstream;
 mod current_tools;
+mod current_upstreams;
 mod discovery;
 mod features;
 mod input;
@@ -41,6 +42,7 @@ mod usage;
 mod view;
 
 pub use audit::{AuditedCall, AuditedDenial, AuditedSampling, AuditedSignIn, CallAudit, DenialReason};
+pub use current_upstreams::{CurrentUpstreams, UpstreamChanges};
 pub use features::{FeatureKind, Features, Listing};
 pub use list_cache::ListCache;
 pub use notes::{note_on_failures, notes, notes_on_calls};

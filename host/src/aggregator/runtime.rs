@@ -14,11 +14,11 @@ use crate::catalog::{Catalog, ServerEntry};
 use futures_util::future::join_all;
 use ptc_base::memory::MemoryBudget;
 use ptc_base::pace::apart;
-use ptc_base::sync::RwLock;
+use ptc_base::sync::{Mutex, RwLock};
 use ptc_base::time::Clock;
 use ptc_policy::CurrentPolicy;
-use ptc_secret::credentials::Redactor;
-use ptc_upstreams::config::RootsConfig;
+use ptc_secret::credentials::{CredentialStore, Redactor};
+use ptc_upstreams::config::{RootsConfig, UpstreamConfig};
 use ptc_upstreams::mcp::ClientRoots;
 use ptc_upstreams::sign_in::SignInCounts;
 use ptc_upstreams::upstream::{CallFault, Caller, FaultReason, Phase, ToolInfo, Upstream};
@@ -27,11 +27,13 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// All configured upstreams of a process.
 pub struct Aggregator {
     pub(super) members: BTreeMap<String, ConfiguredUpstream>,
+    /// The secrets that their entries name.
+    pub(super) credentials: Arc<CredentialStore>,
     /// The catalog that programs see now.
     pub(super) catalog: RwLock<Catalog>,
     /// The upstreams' current tools: calls are checked against them.
@@ -47,7 +49,7 @@ pub struct Aggregator {
     pub(super) limits: AggregatorLimits,
     pub(super) overviews: bool,
     /// The shapes that `doc` adds, unless the operator does not want it.
-    pub(super) seen: Option<SeenShapes>,
+    pub(super) seen: Option<Arc<SeenShapes>>,
     /// The only principal that programs run for: the tools that it is shown have the shapes that it had seen.
     pub(super) shown_to: Option<Arc<str>>,
     /// Whether people are asked the questions of upstreams.
@@ -69,7 +71,7 @@ pub struct Aggregator {
     /// The roots of the client, for upstreams that may ask for them.
     pub(super) client_roots: ClientRoots,
     /// Told of each change of the catalog that programs see.
-    pub(super) changes: watch::Sender<()>,
+    pub(super) changes: Arc<watch::Sender<()>>,
     /// What callers may do; `None` if everybody may do everything.
     pub(super) policy: Option<Arc<CurrentPolicy>>,
     /// The catalogs as callers see them.
@@ -80,6 +82,8 @@ pub struct Aggregator {
     pub(super) everyone: Arc<str>,
     /// Itself, for tasks that end with it.
     pub(super) this: Weak<Aggregator>,
+    /// Its tasks, which end with it.
+    pub(super) upkeep: Mutex<JoinSet<()>>,
 }
 
 impl Aggregator {
@@ -214,7 +218,7 @@ impl Aggregator {
     /// The counts of requests for a model's answer of each upstream that may have some, in order of names.
     pub fn samplings(&self) -> impl Iterator<Item = (&str, &SamplingCounts)> {
         let offered = self.members.iter().filter(|(_, member)| member.config.offered.sampling);
-        offered.map(|(name, member)| (name.as_str(), &member.samplings))
+        offered.map(|(name, member)| (name.as_str(), &*member.samplings))
     }
 
     async fn load_shared(&self, member: &ConfiguredUpstream) -> Result<(), CallFault> {
@@ -340,6 +344,33 @@ impl Aggregator {
             self.changes.send_replace(());
         }
         *member.taken() = Some(tools.clone());
+    }
+
+    /// Runs a task for as long as it is there.
+    pub(super) fn keep_up(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.upkeep.lock().spawn_on(task, &self.owner);
+    }
+
+    /// The upstream of this entry, and what the catalog says of it, if it is the same as ours of that name.
+    pub(super) fn staying(
+        &self,
+        config: &UpstreamConfig,
+        credentials: &CredentialStore,
+    ) -> Option<(ConfiguredUpstream, Option<Arc<ServerEntry>>)> {
+        let member = self.members.get(&config.name)?;
+        let is_same = config.is_same(credentials, (&member.config, &self.credentials));
+        if !is_same || !member.has_its_document() {
+            return None;
+        }
+        // Entry and list change together under this lock.
+        let present = self.present.read();
+        Some((member.stays(), present.entry(&config.name).cloned()))
+    }
+
+    /// Stops the upstreams that no other set had before, and waits until their children are gone.
+    pub(super) async fn shut_down_own(&self) {
+        let own = self.members.values().filter(|member| member.is_new);
+        join_all(own.map(|member| member.handle.shutdown())).await;
     }
 
     /// Stops all upstreams and waits until their children are gone.

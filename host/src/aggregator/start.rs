@@ -5,7 +5,6 @@ use super::configured_upstream::ConfiguredUpstream;
 use super::options::{AggregatorOptions, SnapshotMode};
 use super::own_lists::OwnLists;
 use super::runtime::Aggregator;
-use super::sampler::SamplingCounts;
 use super::seen_shapes::SeenShapes;
 use super::shape_file::ShapeFile;
 use super::upkeep::{bring_up, follow, retry};
@@ -26,7 +25,6 @@ use ptc_upstreams::upstream::unavailable_upstream::UnsetUpstream;
 use ptc_upstreams::upstream::{CallFault, FaultReason, Upstream, Visits};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::watch;
 
 /// Why the upstreams did not start.
 #[derive(Debug, thiserror::Error)]
@@ -82,14 +80,36 @@ impl Aggregator {
     /// # Errors
     /// All entries that cannot work, in order of names.
     pub fn open(config: UpstreamsConfig, options: AggregatorOptions) -> Result<Arc<Aggregator>, StartError> {
+        Self::open_after(None, config, options)
+    }
+
+    /// The same in the place of another set: upstreams that stay what they are keep connections, children and lists.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn succeeding(
+        before: &Aggregator,
+        config: UpstreamsConfig,
+        options: AggregatorOptions,
+    ) -> Result<Arc<Aggregator>, StartError> {
+        Self::open_after(Some(before), config, options)
+    }
+
+    fn open_after(
+        before: Option<&Aggregator>,
+        config: UpstreamsConfig,
+        options: AggregatorOptions,
+    ) -> Result<Arc<Aggregator>, StartError> {
         config.register_secrets(&options.redactor)?;
         let catalog = Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded));
-        let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
         let lists = options.list_cache.as_ref().map(|cache| cache.of(&config.upstreams));
         let remembered = lists.as_ref().map(|lists| lists.read(&config.upstreams, &options.redactor));
         let shapes = lists.as_ref().map(|lists| ShapeFile::new(lists.shapes()));
-        let client_roots = ClientRoots::default();
-        let members = members(config, &options, &client_roots)?;
+        let client_roots = before.map(|before| before.client_roots.clone()).unwrap_or_default();
+        let credentials = Arc::new(config.credentials);
+        let (members, stayed) = members(before, config.upstreams, &credentials, &options, &client_roots)?;
+        let catalog = stayed.into_iter().fold(catalog, |catalog, entry| catalog.with_server(entry));
+        let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
         let is_shared =
             |site: &Site| site.config().identity == OAuthIdentity::Shared && may_choose(site, &options);
         let shared = members.iter().filter(|(_, member)| member.site.as_deref().is_some_and(is_shared));
@@ -98,7 +118,8 @@ impl Aggregator {
         let (questions, tasks) = (options.questions, options.tasks);
         let (audit, clock, approval_ttl) = (options.audit, options.clock, options.approval_ttl);
         let sampler = options.sampler;
-        let seen = seen_shapes.then(|| SeenShapes::kept_in(shapes));
+        let known = before.and_then(|before| before.seen.clone());
+        let seen = known.or_else(|| seen_shapes.then(|| Arc::new(SeenShapes::kept_in(shapes))));
         let shown_to = options.shown_to;
         let remembered = remembered.unwrap_or_default().into_iter().map(|(name, server)| match &seen {
             Some(seen) => (name, Arc::new(seen.remembered(shown_to.as_ref(), server))),
@@ -108,6 +129,7 @@ impl Aggregator {
         let advertised = OnceLock::new();
         Ok(Arc::new_cyclic(|this| Aggregator {
             members,
+            credentials,
             catalog,
             present,
             advertised,
@@ -128,12 +150,13 @@ impl Aggregator {
             memory,
             owner,
             client_roots,
-            changes: watch::Sender::default(),
+            changes: before.map(|before| before.changes.clone()).unwrap_or_default(),
             policy: options.policy,
             views: Views::default(),
             own_lists,
             everyone: EVERYONE.into(),
             this: this.clone(),
+            upkeep: Mutex::default(),
         }))
     }
 
@@ -151,12 +174,12 @@ impl Aggregator {
             drop(self.remember());
         }
         for name in unloaded {
-            self.owner.spawn(retry(Arc::downgrade(self), name));
+            self.keep_up(retry(Arc::downgrade(self), name));
         }
         if self.mode == SnapshotMode::Background {
             let loadable = self.members.iter().filter(|(_, member)| member.config.unset.is_none());
             for (name, _) in loadable {
-                self.owner.spawn(bring_up(Arc::downgrade(self), name.clone()));
+                self.keep_up(bring_up(Arc::downgrade(self), name.clone()));
             }
         }
         Ok(())
@@ -165,8 +188,8 @@ impl Aggregator {
     /// Follows the upstreams' tool list announcements from now on, in every mode: in the frozen one, calls are still checked
     /// against the current lists.
     fn follow_all(self: &Arc<Self>) {
-        for ConfiguredUpstream { config, handle, .. } in self.members.values() {
-            self.owner.spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
+        for member in self.members.values() {
+            self.keep_up(follow(Arc::downgrade(self), member.config.name.clone(), member.events()));
         }
     }
 
@@ -180,7 +203,15 @@ impl Aggregator {
         let at_start = |member: &&ConfiguredUpstream| {
             self.mode == SnapshotMode::Frozen || matches!(member.config.transport, Transport::OpenApi(_))
         };
-        let members: Vec<&ConfiguredUpstream> = self.members.values().filter(at_start).collect();
+        let (members, stayed): (Vec<_>, Vec<_>) =
+            self.members.values().filter(at_start).partition(|member| member.is_new);
+        let catalog = self.catalog();
+        let is_unloaded = |member: &&ConfiguredUpstream| {
+            let entry = catalog.server(&member.config.name);
+            member.config.unset.is_none() && entry.is_none_or(|entry| !entry.loaded)
+        };
+        // What was not there before may be so still, and says nothing of this set.
+        unloaded.extend(stayed.into_iter().filter(is_unloaded).map(|member| member.config.name.clone()));
         let loads = join_all(members.iter().map(|member| self.load(&member.config.name))).await;
         for (member, result) in members.into_iter().zip(loads) {
             let Err(fault) = result else { continue };
@@ -203,20 +234,23 @@ impl Aggregator {
             unloaded.push(name);
         }
         if let Some(fault) = StartError::all(faults) {
-            self.shutdown().await;
+            self.shut_down_own().await;
             return Err(fault);
         }
         Ok(unloaded)
     }
 }
 
-/// The configured upstreams by name, not started yet.
+/// The configured upstreams by name, not started yet but for those that were `before`, with the entries that these have in the
+/// catalog.
+#[expect(clippy::type_complexity, reason = "taken apart by its one caller")]
 fn members(
-    config: UpstreamsConfig,
+    before: Option<&Aggregator>,
+    upstreams: Vec<UpstreamConfig>,
+    credentials: &Arc<CredentialStore>,
     options: &AggregatorOptions,
     roots: &ClientRoots,
-) -> Result<BTreeMap<String, ConfiguredUpstream>, StartError> {
-    let credentials = Arc::new(config.credentials);
+) -> Result<(BTreeMap<String, ConfiguredUpstream>, Vec<Arc<ServerEntry>>), StartError> {
     let context = SignInContext {
         store: options.auth_store.clone(),
         clock: options.clock.clone(),
@@ -226,30 +260,29 @@ fn members(
         page: options.sign_in_page.clone(),
     };
     let mut members = BTreeMap::new();
+    let mut stayed = Vec::new();
     let mut faults = Vec::new();
-    for mut config in config.upstreams {
+    for mut config in upstreams {
         let sampling = config.sampling && options.sampler.is_some();
         config.offered = Offered { questions: options.questions, tasks: options.tasks, sampling };
         let name = config.name.clone();
-        let site = Site::new(&config, &credentials, &context);
+        if let Some((member, entry)) = before.and_then(|before| before.staying(&config, credentials)) {
+            members.insert(name, member);
+            stayed.extend(entry);
+            continue;
+        }
+        let site = Site::new(&config, credentials, &context);
         if let (Some(site), Some(audit)) = (&site, &options.audit) {
             let (audit, upstream) = (audit.clone(), name.clone());
             site.on_sign_in(move |principal, fault| {
                 audit.signed_in(&AuditedSignIn { principal, upstream: &upstream, fault });
             });
         }
-        match open(&config, &credentials, site.as_ref(), options, roots) {
-            Ok(handle) => drop(members.insert(
-                name,
-                ConfiguredUpstream {
-                    config,
-                    handle,
-                    site,
-                    taken: Mutex::default(),
-                    taking: tokio::sync::Mutex::default(),
-                    samplings: SamplingCounts::default(),
-                },
-            )),
+        match open(&config, credentials, site.as_ref(), options, roots) {
+            Ok(handle) => {
+                let owner = options.owner.clone();
+                members.insert(name, ConfiguredUpstream::new(config, handle, site, owner));
+            }
             Err(fault) => {
                 let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
                 faults.push(StartError::Configuration { name, fault: Box::new(fault) });
@@ -258,7 +291,7 @@ fn members(
     }
     match StartError::all(faults) {
         Some(fault) => Err(fault),
-        None => Ok(members),
+        None => Ok((members, stayed)),
     }
 }
 

@@ -191,7 +191,7 @@ impl<'a> View<'a> {
     }
 
     /// Whose upstreams it shows.
-    pub(super) fn aggregator(&self) -> &'a Aggregator {
+    pub fn aggregator(&self) -> &'a Aggregator {
         self.aggregator
     }
 

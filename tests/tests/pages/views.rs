@@ -9,7 +9,12 @@ use regex::Regex;
 use crate::root;
 
 /// Uses of `Aggregator::unfiltered`: the file, how many it has, and why.
-const UNFILTERED: [(&str, usize, &str); 15] = [
+const UNFILTERED: [(&str, usize, &str); 16] = [
+    (
+        "host/src/aggregator/current_upstreams.rs",
+        1,
+        "the sites of the sign-in page, which asks for the caller's grant before it begins",
+    ),
     ("observers/src/sources.rs", 1, "the figures of all upstreams, for the operator's monitoring"),
     (
         "protocol/src/exposed_features.rs",
@@ -40,15 +45,16 @@ const UNFILTERED: [(&str, usize, &str); 15] = [
 ];
 
 /// Uses of what lies below the views, inside the aggregator: its upstreams and its catalogs.
-const BELOW: [(&str, usize, &str); 6] = [
+const BELOW: [(&str, usize, &str); 7] = [
+    ("current_upstreams.rs", 6, "which upstreams another set adds, changes and takes out"),
     (
         "runtime.rs",
-        11,
+        13,
         "the catalogs themselves, figures, and what all callers share: starts, lists, the end",
     ),
     ("sampling.rs", 2, "requests of an upstream in answer to a call that was admitted"),
     ("sign_in.rs", 2, "pages of upstreams about a question that the caller was asked"),
-    ("start.rs", 4, "the start of all upstreams"),
+    ("start.rs", 5, "the start of all upstreams"),
     ("upkeep.rs", 2, "the lists of all upstreams"),
     ("view.rs", 10, "the views"),
 ];

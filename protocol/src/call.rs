@@ -98,11 +98,25 @@ impl Channel {
             (Some(desk), Some((asking, ids))) => desk.listen(asking, ids).await,
             _ => (Vec::new(), stream::pending().boxed()),
         };
-        let mut news = news.fuse();
+        let news = news.fuse();
+        let tools = wanted.tools && service.tools_may_change();
+        let changed = match tools {
+            true => stream::unfold(service.tools.changes(), async |mut listing| {
+                listing.changed().await.ok().map(|()| ((), listing))
+            })
+            .boxed(),
+            false => stream::pending().boxed(),
+        };
+        let mut both = stream::select(news.map(Some), changed.map(|()| None));
+        let told_of = |news: Option<_>| match news {
+            Some(task) => results::tasks::notification(service, id, &task),
+            None => results::change(&Notice::Tools, Some(id)),
+        };
         let Some(exposed) = &service.exposed else {
-            notify(results::subscription_acknowledged(id, &Subscription::default(), &own));
-            while let Some(task) = news.next().await {
-                notify(results::tasks::notification(service, id, &task));
+            let offered = Subscription { tools, ..Subscription::default() };
+            notify(results::subscription_acknowledged(id, &offered, &own));
+            while let Some(news) = both.next().await {
+                notify(told_of(news));
             }
             return std::future::pending().await;
         };
@@ -116,6 +130,7 @@ impl Channel {
             uris: told,
             resources: wanted.resources && exposed.resources,
             prompts: wanted.prompts && exposed.prompts,
+            tools,
         };
         notify(results::subscription_acknowledged(id, &offered, &own));
         loop {
@@ -126,7 +141,7 @@ impl Channel {
                     }
                     _ => notify(results::change(&notice, Some(id))),
                 },
-                Some(task) = news.next() => notify(results::tasks::notification(service, id, &task)),
+                Some(news) = both.next() => notify(told_of(news)),
             }
         }
     }

@@ -103,6 +103,7 @@ impl ExposedFeatures {
             uris: BTreeSet::new(),
             resources: lists.resources && self.resources,
             prompts: lists.prompts && self.prompts,
+            tools: false,
         };
         self.watches.open(offered)
     }

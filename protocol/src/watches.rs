@@ -24,6 +24,8 @@ pub enum Notice {
     Resources,
     /// The list of prompts has changed.
     Prompts,
+    /// The list of tools has changed.
+    Tools,
 }
 
 /// The notifications that a client wants.
@@ -35,6 +37,8 @@ pub(crate) struct Subscription {
     pub(crate) resources: bool,
     /// Changes of the list of prompts.
     pub(crate) prompts: bool,
+    /// Changes of the list of tools, which is no feature of upstreams: the registry of tools tells of it.
+    pub(crate) tools: bool,
 }
 
 /// All subscriptions.

@@ -24,7 +24,10 @@ pub fn answer(service: &Arc<Service>, from: MessageContext<'_>, id: &RequestId) 
             }
             write_string(out, revision.name());
         }
-        out.extend_from_slice(b"],\"capabilities\":{\"tools\":{\"listChanged\":false}");
+        let changes = service.tools_may_change();
+        out.extend_from_slice(
+            format!("],\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}").as_bytes(),
+        );
         if service.upstreams_say.is_some() {
             out.extend_from_slice(b",\"logging\":{}");
         }

@@ -114,6 +114,7 @@ fn read(notifications: Raw<'_>) -> Result<(Subscription, Option<Vec<String>>), S
         uris: uris.into_iter().flatten().filter_map(|uri| uri.as_str().map(str::to_owned)).collect(),
         resources: given["resourcesListChanged"] == true,
         prompts: given["promptsListChanged"] == true,
+        tools: given["toolsListChanged"] == true,
     };
     Ok((wanted, task_ids(&given["taskIds"])?))
 }

@@ -97,9 +97,11 @@ pub(crate) fn subscription_acknowledged(id: &RequestId, wanted: &Subscription, t
           \"params\":{\"notifications\":",
     );
     let mut notifications = Object::new(&mut out);
-    for (name, is_wanted) in
-        [("resourcesListChanged", wanted.resources), ("promptsListChanged", wanted.prompts)]
-    {
+    for (name, is_wanted) in [
+        ("toolsListChanged", wanted.tools),
+        ("resourcesListChanged", wanted.resources),
+        ("promptsListChanged", wanted.prompts),
+    ] {
         if is_wanted {
             notifications.boolean(name, true);
         }
@@ -128,6 +130,7 @@ pub fn change(notice: &Notice, channel: Option<&RequestId>) -> Vec<u8> {
         Notice::Updated(_) => b"resources/updated",
         Notice::Resources => b"resources/list_changed",
         Notice::Prompts => b"prompts/list_changed",
+        Notice::Tools => b"tools/list_changed",
     });
     out.extend_from_slice(b"\",\"params\":");
     let mut params = Object::new(&mut out);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::Aggregator;
+use ptc_host::aggregator::{Aggregator, CurrentUpstreams};
 use ptc_host::engine::Engine;
 use ptc_host::state::WatchedState;
 use ptc_host::upstream::Phase;
@@ -33,7 +33,7 @@ pub struct Sources {
     /// Sessions, if they are enabled.
     pub sessions: Option<Arc<dyn SessionSource>>,
     /// Upstreams, if some are configured.
-    pub upstreams: Option<Arc<Aggregator>>,
+    pub upstreams: Option<Arc<CurrentUpstreams>>,
     /// The engine: the memory that programs, sessions and messages share, and the caches between programs.
     pub engine: Option<Engine>,
     /// The state that outlives the process.
@@ -89,7 +89,7 @@ impl Sources {
         if let Some(store) = self.state.as_ref().and_then(|state| state.store.as_ref()) {
             write_store(store, to);
         }
-        let Some(upstreams) = &self.upstreams else { return };
+        let Some(upstreams) = self.upstreams.as_ref().map(|upstreams| upstreams.current()) else { return };
         let states: Vec<_> = upstreams
             .unfiltered()
             .upstreams()
@@ -118,8 +118,8 @@ impl Sources {
         for (server, health) in &states {
             family.sample(&[("server", server)], health.starts);
         }
-        write_sign_ins(upstreams, to);
-        write_samplings(upstreams, to);
+        write_sign_ins(&upstreams, to);
+        write_samplings(&upstreams, to);
     }
 }
 

@@ -71,7 +71,10 @@ impl Telemetry {
 
     /// The sign-ins of `principal`, for the operators' page.
     pub fn console_sign_ins(&self, principal: &Principal) -> impl Future<Output = String> + use<> {
-        console::sign_ins(self.sources.upstreams.clone(), principal.clone())
+        console::sign_ins(
+            self.sources.upstreams.as_ref().map(|upstreams| upstreams.current()),
+            principal.clone(),
+        )
     }
 
     /// Waits until pending traces and audit lines are written, at most for `limit` each.

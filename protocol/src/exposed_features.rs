@@ -7,7 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features, View, count_call};
+use ptc_host::aggregator::{
+    Aggregator, AggregatorLimits, CurrentUpstreams, FeatureKind, Features, UpstreamChanges, View, count_call,
+};
 use ptc_host::mcp::is_role;
 use ptc_host::policy::{CallInFlight, CurrentPolicy};
 use ptc_host::upstream::{Arrivals, CallFault, Caller, UpstreamEvent};
@@ -26,7 +28,7 @@ const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// The features of the upstreams that clients may use.
 pub struct ExposedFeatures {
-    upstreams: Arc<Aggregator>,
+    upstreams: Arc<CurrentUpstreams>,
     limits: AggregatorLimits,
     /// Resources and their templates.
     pub(super) resources: bool,
@@ -73,7 +75,12 @@ impl ExposedRequest {
 
 impl ExposedFeatures {
     /// The features of these upstreams, within the limits of programs' calls.
-    pub fn new(upstreams: Arc<Aggregator>, limits: AggregatorLimits, resources: bool, prompts: bool) -> Self {
+    pub fn new(
+        upstreams: Arc<CurrentUpstreams>,
+        limits: AggregatorLimits,
+        resources: bool,
+        prompts: bool,
+    ) -> Self {
         ExposedFeatures { upstreams, limits, resources, prompts, watches: Arc::default() }
     }
 
@@ -90,10 +97,37 @@ impl ExposedFeatures {
         out
     }
 
-    /// Follows the events of the upstreams' resources and prompts, until this or the upstreams are dropped.
-    pub fn follow(self: &Arc<Self>) {
-        for (config, handle) in self.upstreams.unfiltered().upstreams() {
+    /// Follows the events of the resources and prompts of those upstreams for which `wanted` holds, until this or the upstreams are
+    /// dropped.
+    pub fn follow(self: &Arc<Self>, wanted: impl Fn(&str) -> bool) {
+        let upstreams = self.upstreams.current();
+        for (config, handle) in upstreams.unfiltered().upstreams().filter(|(config, _)| wanted(&config.name))
+        {
             tokio::spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
+        }
+    }
+
+    /// Follows the upstreams that a reload has changed, and tells clients that lists and what they watch there may be others.
+    pub async fn renew(self: &Arc<Self>, changes: &UpstreamChanges) {
+        self.follow(|name| changes.opened().any(|opened| opened == name));
+        self.watches.resources_changed();
+        self.watches.prompts_changed();
+        for name in &changes.changed {
+            self.resubscribe(name).await;
+        }
+    }
+
+    /// Subscribes anew to what clients watch of an upstream, which knows nothing of it.
+    async fn resubscribe(&self, name: &str) {
+        let upstreams = self.upstreams.current();
+        let Some(features) = upstreams.unfiltered().features(name) else { return };
+        let prefix = uri_of(name, "");
+        for uri in self.watches.watched(&prefix) {
+            let inner = &uri[prefix.len()..];
+            if let Err(fault) = features.subscribe(inner, true, self.limits.per_call()).await {
+                warn!(event = "resubscribe_failed", upstream = name, reason = %fault.reason);
+            }
+            self.watches.updated(&uri);
         }
     }
 
@@ -118,14 +152,15 @@ impl ExposedFeatures {
         number: u64,
         uri: &str,
     ) -> Result<(), RpcError> {
-        let view = self.view(principal);
+        let upstreams = self.upstreams.current();
+        let view = view(&upstreams, principal);
         let (name, inner) = readable(&view, uri).ok_or_else(|| not_found(uri))?;
         let features = self.started(&view, name, principal).await?;
         let limits = self.limits.per_call();
         features
             .subscribe(inner, true, limits)
             .await
-            .map_err(|fault| self.failed(name, principal, &fault))?;
+            .map_err(|fault| failed(&upstreams, name, principal, &fault))?;
         if self.watches.add(number, uri) {
             return Ok(());
         }
@@ -142,7 +177,8 @@ impl ExposedFeatures {
         uri: &str,
     ) -> bool {
         let renewed = policy.zip(caller.authority()).map(|(policy, known)| policy.renewed(known));
-        readable(&self.upstreams.view(renewed.as_ref()), uri).is_some()
+        let upstreams = self.upstreams.current();
+        readable(&upstreams.view(renewed.as_ref()), uri).is_some()
     }
 
     /// Ends that subscription.
@@ -155,7 +191,8 @@ impl ExposedFeatures {
     pub(crate) async fn release(&self, uris: Vec<String>) {
         for uri in uris.iter().filter(|uri| !self.watches.is_watched(uri)) {
             // Subscriptions are those of all clients together.
-            let view = self.upstreams.unfiltered();
+            let upstreams = self.upstreams.current();
+            let view = upstreams.unfiltered();
             let Some((name, inner)) = resolve_uri(&view, uri) else { continue };
             let Some(features) = view.features(name) else { continue };
             // An upstream that is not running sends no notifications anyway.
@@ -166,8 +203,8 @@ impl ExposedFeatures {
     /// Handles an event of an upstream.
     async fn heard(&self, name: &str, event: UpstreamEvent) {
         // Clients are told of what they could subscribe to.
-        let Some(features) = self.upstreams.unfiltered().features(name) else { return };
-        let prefix = uri_of(name, "");
+        let upstreams = self.upstreams.current();
+        let Some(features) = upstreams.unfiltered().features(name) else { return };
         match event {
             UpstreamEvent::ResourcesChanged => self.watches.resources_changed(),
             UpstreamEvent::PromptsChanged => self.watches.prompts_changed(),
@@ -175,25 +212,12 @@ impl ExposedFeatures {
                 self.watches.updated(&uri_of(name, &uri));
             }
             // A restarted upstream has lost its subscriptions, and its resources may have changed in the meantime.
-            UpstreamEvent::Started if self.has_restarted(name) => {
-                for uri in self.watches.watched(&prefix) {
-                    let inner = &uri[prefix.len()..];
-                    if let Err(fault) = features.subscribe(inner, true, self.limits.per_call()).await {
-                        warn!(event = "resubscribe_failed", upstream = name, reason = %fault.reason);
-                    }
-                    self.watches.updated(&uri);
-                }
-            }
+            UpstreamEvent::Started if has_restarted(&upstreams, name) => self.resubscribe(name).await,
             UpstreamEvent::Started
             | UpstreamEvent::ResourceUpdated { .. }
             | UpstreamEvent::ToolsChanged
             | UpstreamEvent::Ended { .. } => {}
         }
-    }
-
-    fn has_restarted(&self, name: &str) -> bool {
-        let mut upstreams = self.upstreams.unfiltered().upstreams();
-        upstreams.any(|(config, handle)| config.name == name && handle.health().starts > 1)
     }
 
     /// After lost events anything may have changed.
@@ -210,8 +234,9 @@ impl ExposedFeatures {
     /// # Errors
     /// The error for the client.
     pub(super) async fn answer(&self, principal: &Principal, ask: ExposedRequest) -> Result<Value, RpcError> {
-        let view = self.view(principal);
-        let account = self.upstreams.account(principal.known_name());
+        let upstreams = self.upstreams.current();
+        let view = view(&upstreams, principal);
+        let account = upstreams.account(principal.known_name());
         let mut result = match ask {
             ExposedRequest::List(kind, cursor) => {
                 self.page(&view, kind, cursor, principal, &*account).await?
@@ -222,7 +247,7 @@ impl ExposedFeatures {
                 let _counted = counted(principal)?;
                 let limits = self.limits.per_call();
                 let read = features.read(inner, limits, Some(&*account)).await;
-                let mut result = object(&read.map_err(|fault| self.failed(name, principal, &fault))?);
+                let mut result = object(&read.map_err(|fault| failed(&upstreams, name, principal, &fault))?);
                 for content in result["contents"].as_array_mut().into_iter().flatten() {
                     prefix_member(content, "uri", |inner| uri_of(name, inner));
                 }
@@ -243,7 +268,7 @@ impl ExposedFeatures {
                 let _counted = counted(principal)?;
                 let limits = self.limits.per_call();
                 let got = features.get_prompt(inner, arguments.as_bytes(), limits, Some(&*account)).await;
-                let mut result = object(&got.map_err(|fault| self.failed(name, principal, &fault))?);
+                let mut result = object(&got.map_err(|fault| failed(&upstreams, name, principal, &fault))?);
                 if let Some(messages) = result["messages"].as_array_mut() {
                     messages.retain(|message| message["role"].as_str().is_some_and(is_role));
                 }
@@ -265,11 +290,11 @@ impl ExposedFeatures {
                 let (argument, value, context) = (argument.as_str(), value.as_str(), context.as_bytes());
                 let limits = self.limits.per_call();
                 let found = features.complete(kind, inner, argument, value, context, limits).await;
-                let (values, more) = found.map_err(|fault| self.failed(name, principal, &fault))?;
+                let (values, more) = found.map_err(|fault| failed(&upstreams, name, principal, &fault))?;
                 json!({"completion": {"values": values, "hasMore": more}})
             }
         };
-        self.upstreams.redactor().for_principal(Some(principal.name())).scrub_json(&mut result);
+        upstreams.redactor().for_principal(Some(principal.name())).scrub_json(&mut result);
         // Clients see our own members of these names, or none.
         if let Some(members) = result.as_object_mut() {
             members
@@ -303,7 +328,7 @@ impl ExposedFeatures {
                 match self.page_of(view, name, kind, inner.take().as_deref(), principal, account).await {
                     Ok(page) => page,
                     Err(fault) => {
-                        let reason = self.upstreams.redactor().for_log().scrub_string(fault.to_string());
+                        let reason = view.aggregator().redactor().for_log().scrub_string(fault.to_string());
                         warn!(event = "exposed_list_failed", upstream = name, method = kind.method(), reason);
                         (Vec::new(), None)
                     }
@@ -360,20 +385,25 @@ impl ExposedFeatures {
     ) -> Result<Features<'a>, RpcError> {
         let unknown = || RpcError::new(RpcError::REFUSED, format!("upstream '{name}' is gone"));
         let features = view.features(name).ok_or_else(unknown)?.on_behalf_of(caller(principal));
-        features.start().await.map_err(|fault| self.failed(name, principal, &fault))?;
+        features.start().await.map_err(|fault| failed(view.aggregator(), name, principal, &fault))?;
         Ok(features)
     }
+}
 
-    fn failed(&self, name: &str, principal: &Principal, fault: &CallFault) -> RpcError {
-        let redactor = self.upstreams.redactor().for_principal(Some(principal.name()));
-        let text = redactor.scrub_string(fault.message.clone());
-        RpcError::new(RpcError::REFUSED, format!("upstream '{name}': {text}"))
-    }
+fn failed(upstreams: &Aggregator, name: &str, principal: &Principal, fault: &CallFault) -> RpcError {
+    let redactor = upstreams.redactor().for_principal(Some(principal.name()));
+    let text = redactor.scrub_string(fault.message.clone());
+    RpcError::new(RpcError::REFUSED, format!("upstream '{name}': {text}"))
+}
 
-    /// What this caller sees of the upstreams.
-    fn view<'a>(&'a self, principal: &'a Principal) -> View<'a> {
-        self.upstreams.view(principal.authority()).of(principal.known_name())
-    }
+/// What this caller sees of the upstreams.
+fn view<'a>(upstreams: &'a Aggregator, principal: &'a Principal) -> View<'a> {
+    upstreams.view(principal.authority()).of(principal.known_name())
+}
+
+fn has_restarted(upstreams: &Aggregator, name: &str) -> bool {
+    let mut upstreams = upstreams.unfiltered().upstreams();
+    upstreams.any(|(config, handle)| config.name == name && handle.health().starts > 1)
 }
 
 /// The upstream and its own URI.

@@ -1,6 +1,5 @@
 //! State shared by all conversations of a process.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use ptc_host::credentials::Redactor;
 use ptc_host::mcp::ClientRoots;
 use ptc_host::policy::{Authority, Caller, CurrentPolicy};
+use ptc_host::sync::RwLock;
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
@@ -102,7 +102,7 @@ pub struct Service {
     /// `serverInfo` as JSON.
     pub server_info: String,
     /// `instructions` for clients.
-    pub instructions: String,
+    instructions: RwLock<String>,
     /// Makes those of a caller, whom the policy may not show all upstreams.
     pub introduces: Option<Introduces>,
     /// The features of the upstreams that clients may use besides tools, if any.
@@ -143,7 +143,7 @@ impl Service {
             limiter: ConcurrencyLimiter::new(calls),
             listeners: Listeners::new(ListenerLimits::default()),
             server_info: identity::server_info_json(),
-            instructions: String::new(),
+            instructions: RwLock::default(),
             introduces: None,
             exposed: None,
             upstreams_say: None,
@@ -192,11 +192,16 @@ impl Service {
         }
     }
 
+    /// Sets the `instructions` of conversations that begin later.
+    pub fn set_instructions(&self, instructions: String) {
+        *self.instructions.write() = instructions;
+    }
+
     /// `instructions` for the caller of a message.
-    pub(crate) fn instructions_for(&self, from: MessageContext<'_>) -> Cow<'_, str> {
+    pub(crate) fn instructions_for(&self, from: MessageContext<'_>) -> String {
         match (&self.introduces, from.owner(self).principal.authority()) {
-            (Some(introduces), Some(authority)) => Cow::Owned(introduces(authority)),
-            _ => Cow::Borrowed(&self.instructions),
+            (Some(introduces), Some(authority)) => introduces(authority),
+            _ => self.instructions.read().clone(),
         }
     }
 
@@ -234,7 +239,7 @@ impl Service {
         let _ = self.lists_tools.subscribe().wait_for(|told| *told).await;
     }
 
-    /// Notes that the list of tools follows the upstreams' lists, for as long as the server runs.
+    /// Notes that the list of tools may change for as long as the server runs: with the upstreams' lists, or by a reload.
     pub fn begin_following(&self) {
         self.changing.store(true, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use ptc_host::aggregator::Aggregator;
+use ptc_host::aggregator::CurrentUpstreams;
 use ptc_host::questions::{Action, AnsweredBy, AskedPage, Channel, PendingQuestion, QuestionId};
 use ptc_host::time::timeout;
 use ptc_mcp::json::{Raw, object_text};
@@ -29,21 +29,21 @@ pub trait Pages: Send + Sync {
 }
 
 /// The store of sign-ins to upstreams, and the reports of upstreams about their own pages.
-pub struct UpstreamPages(pub Arc<Aggregator>);
+pub struct UpstreamPages(pub Arc<CurrentUpstreams>);
 
 impl Pages for UpstreamPages {
     fn is_done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, bool> {
-        let upstreams = self.0.clone();
+        let upstreams = self.0.current();
         async move { upstreams.is_page_done(Some(&principal), &asked).await }.boxed()
     }
 
     fn done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, ()> {
-        let upstreams = self.0.clone();
+        let upstreams = self.0.current();
         async move { upstreams.until_page_done(Some(&principal), &asked).await }.boxed()
     }
 
     fn is_awaited(&self, principal: &str, asked: &AskedPage) -> bool {
-        self.0.awaits_page(Some(principal), asked)
+        self.0.current().awaits_page(Some(principal), asked)
     }
 }
 
@@ -102,7 +102,7 @@ pub fn by_page(principal: &Principal) -> AnsweredBy {
 impl Runs {
     /// Sets the check of pages.
     pub fn look_at(&self, pages: Arc<dyn Pages>) {
-        // There is one aggregator.
+        // There is one for all upstreams.
         let _ = self.pages.set(pages);
     }
 

@@ -12,6 +12,7 @@
 
 pub mod boot;
 pub mod cli;
+mod control;
 pub mod options;
 mod sampling;
 

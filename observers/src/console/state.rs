@@ -79,7 +79,7 @@ pub fn state(
         }
         match &sources.upstreams {
             None => object.raw("upstreams", "null"),
-            Some(upstreams) => write_upstreams(object, upstreams, principal),
+            Some(upstreams) => write_upstreams(object, &upstreams.current(), principal),
         }
         let recent = ring.of(principal);
         object.integer("remembered", recent.len() as u64);
@@ -195,7 +195,8 @@ pub fn catalog(sources: &Sources, principal: &Principal) -> String {
         let seen = |upstreams: &Arc<Aggregator>| {
             upstreams.view(principal.authority()).of(principal.known_name()).catalog()
         };
-        let catalog = sources.upstreams.as_ref().map(seen);
+        let current = sources.upstreams.as_ref().map(|upstreams| upstreams.current());
+        let catalog = current.as_ref().map(seen);
         let servers = catalog.iter().flat_map(|catalog| catalog.servers());
         write_array(object.key("servers"), servers, |out, server| {
             let json = object_text(|object| {

@@ -12,6 +12,7 @@ mod process;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use ptc_host::engine::{CallRecord, CallStatus, EvalId};
@@ -95,6 +96,8 @@ pub struct Metrics {
     memory: Histogram,
     returned_bytes: AtomicU64,
     upstreams: BTreeMap<String, Upstream>,
+    /// Those that a reload brought.
+    later: RwLock<BTreeMap<String, Arc<Upstream>>>,
     /// Calls of upstreams that are not configured; only a spent budget records them.
     other_upstream: Upstream,
     /// How many tools of upstreams have a label.
@@ -178,8 +181,17 @@ impl Metrics {
             memory: Histogram::new(&BYTES),
             returned_bytes: AtomicU64::new(0),
             upstreams: upstreams.into_iter().map(|name| (name, Upstream::new())).collect(),
+            later: RwLock::default(),
             other_upstream: Upstream::new(),
             labelled_tools: AtomicUsize::new(0),
+        }
+    }
+
+    /// Counts the calls of these upstreams by their names from now on, too.
+    pub fn add_upstreams<'n>(&self, names: impl IntoIterator<Item = &'n str>) {
+        let mut later = self.later.write();
+        for name in names.into_iter().filter(|name| !self.upstreams.contains_key(*name)) {
+            later.entry(name.to_owned()).or_insert_with(|| Arc::new(Upstream::new()));
         }
     }
 
@@ -199,7 +211,14 @@ impl Metrics {
     }
 
     fn upstream_call(&self, call: &CallRecord) {
-        let upstream = self.upstreams.get(&call.server).unwrap_or(&self.other_upstream);
+        let later;
+        let upstream = match self.upstreams.get(&call.server) {
+            Some(upstream) => upstream,
+            None => {
+                later = self.later.read().get(&call.server).cloned();
+                later.as_deref().unwrap_or(&self.other_upstream)
+            }
+        };
         let outcome = match call.status {
             CallStatus::Ok => "ok",
             CallStatus::Error => call.reason.as_deref().unwrap_or("upstream_error"),
@@ -248,9 +267,11 @@ impl Metrics {
     }
 
     fn write_upstreams(&self, to: &mut Exposition) {
+        let later = self.later.read();
         let named = || {
             let used = self.other_upstream.outcomes.iter().any(|count| get(count) > 0);
             let all = self.upstreams.iter().map(|(name, upstream)| (name.as_str(), upstream));
+            let all = all.chain(later.iter().map(|(name, upstream)| (name.as_str(), &**upstream)));
             all.chain(used.then_some(("(not configured)", &self.other_upstream)))
         };
         let mut family =

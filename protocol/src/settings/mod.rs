@@ -53,6 +53,19 @@ pub enum LogLevel {
     Error,
 }
 
+impl LogLevel {
+    /// The word of the option.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
+        }
+    }
+}
+
 /// How much of programs and data is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadPolicy {
@@ -338,7 +351,7 @@ pub struct Planner {
 }
 
 /// A bearer token and its principal.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedToken {
     /// Name of the principal.
     pub name: String,
@@ -346,24 +359,6 @@ pub struct NamedToken {
     pub token: Credential,
     /// True if its holder sees all runs on the console and may answer for all principals.
     pub is_operator: bool,
-}
-
-/// Where the bearer tokens of callers come from.
-#[derive(Debug, Clone, Default)]
-pub struct TokenSources {
-    /// The token of `--http-auth-token`, which stays as it is.
-    pub fixed: Option<NamedToken>,
-    /// The file of `--http-auth-token-file`.
-    pub file: Option<PathBuf>,
-    /// The file of `--http-operator-token-file`.
-    pub operator_file: Option<PathBuf>,
-}
-
-impl TokenSources {
-    /// True if reading them again may give other tokens.
-    pub fn can_change(&self) -> bool {
-        self.file.is_some() || self.operator_file.is_some()
-    }
 }
 
 /// The failed-auth limiter.
@@ -405,8 +400,6 @@ pub struct Http {
     pub path: String,
     /// Tokens; empty if no authentication is required.
     pub tokens: Vec<NamedToken>,
-    /// Where they come from.
-    pub token_sources: TokenSources,
     /// How access tokens are accepted, if they are.
     pub oauth: Option<InboundOAuth>,
     /// True if authentication was switched off on purpose.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::{Aggregator, View};
+use ptc_host::aggregator::{Aggregator, CurrentUpstreams, View};
 use ptc_host::catalog::{CatalogMode, CatalogText, describe};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls};
@@ -11,6 +11,7 @@ use ptc_host::state::Secret;
 use ptc_host::visible::visible;
 use tracing::info;
 
+use super::advertised::{Advertised, task_catalog};
 use super::question_settings::People;
 use super::task::task;
 use ptc_observers::Telemetry;
@@ -37,6 +38,7 @@ use ptc_tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_o
 use ptc_tools::extensions::{self, Extensions};
 use ptc_tools::lisp_debug::LispDebug;
 use ptc_tools::lisp_eval::{ArgumentCaps, EvalOptions, Evaluator, LispEval};
+use ptc_tools::lisp_task::SharedTaskCatalog;
 use ptc_tools::sessions::{Directory, Keeping, system_clock};
 use ptc_tools::shaping::Shaper;
 use ptc_tools::{descriptions, run_tools, sessions, task_desk};
@@ -47,8 +49,8 @@ pub struct Assembly {
     pub service: Arc<Service>,
     /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
-    /// The facts about upstreams in descriptions, if there are any.
-    pub(super) card: Option<SharedCard>,
+    /// What is told of upstreams, if there are any.
+    pub(super) advertised: Option<Advertised>,
     /// Runs of programs that outlive their requests, if they are enabled.
     pub(super) runs: Option<Arc<Runs>>,
 }
@@ -65,14 +67,23 @@ pub fn assemble(
 ) -> Result<Assembly, BootError> {
     let extensions = Extensions::default();
     let policy = upstreams.and_then(|upstreams| upstreams.policy());
-    assemble_with(settings, engine, (upstreams, policy), None, redactor, ServerState::none(), &extensions)
+    let current = upstreams.cloned().map(CurrentUpstreams::new);
+    assemble_with(
+        settings,
+        engine,
+        (current.as_ref(), policy),
+        None,
+        redactor,
+        ServerState::none(),
+        &extensions,
+    )
 }
 
 /// The same with a policy, with a store of persistent state, with the audit log for upstreams, and with extensions.
 pub(super) fn assemble_with(
     settings: &Settings,
     engine: &Engine,
-    (upstreams, policy): (Option<&Arc<Aggregator>>, Option<&Arc<CurrentPolicy>>),
+    (upstreams, policy): (Option<&Arc<CurrentUpstreams>>, Option<&Arc<CurrentPolicy>>),
     audit: Option<Arc<AuditLog>>,
     redactor: &Redactor,
     state: ServerState,
@@ -117,8 +128,11 @@ pub(super) fn assemble_with(
     }
     telemetry.audit = audit;
     let mut tools: Vec<Box<dyn Tool>> = vec![Box::new(LispEval::new(evaluator.clone(), options.clone()))];
+    let mut planned = None;
     if let Some(upstreams) = upstreams.filter(|_| settings.planner.enabled) {
-        tools.push(Box::new(task(settings, engine, upstreams, &options)?));
+        let known = SharedTaskCatalog::new(task_catalog(settings, &upstreams.current())?);
+        tools.push(Box::new(task(settings, engine, upstreams, &known, &options)?));
+        planned = Some(known);
     }
     tools.extend(debug_tool(settings, &telemetry, &recording));
     if settings.sessions.enabled {
@@ -147,15 +161,17 @@ pub(super) fn assemble_with(
     service.introduces = policy.and(upstreams).map(|upstreams| introduces(settings, upstreams));
     service.exposed = upstreams.and_then(|upstreams| exposed(settings, upstreams));
     if let Some(exposed) = &service.exposed {
-        exposed.follow();
+        exposed.follow(|_| true);
     }
     service.upstreams_say = upstreams.map(|_| redactor.clone());
-    service.client_roots = upstreams.and_then(|upstreams| upstreams.client_roots().cloned());
+    service.client_roots = upstreams.and_then(|upstreams| upstreams.current().client_roots().cloned());
     service.asking = asking;
     service.prompts = Registry::new(extensions::tools(&extensions.prompts, &evaluator, &options));
     service.tasks = tasks;
     service.observers = telemetry.observers(&recording);
-    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card, runs })
+    let advertised =
+        upstreams.zip(card).map(|(upstreams, card)| Advertised::new(settings, upstreams, card, planned));
+    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), advertised, runs })
 }
 
 /// Builds the elicitation settings; `None` if questions are off.
@@ -192,8 +208,9 @@ fn audience(settings: &Settings) -> String {
 }
 
 /// Which questions to people are enabled, with these upstreams.
-fn people(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> People {
-    let upstreams = upstreams.into_iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
+fn people(settings: &Settings, upstreams: Option<&Arc<CurrentUpstreams>>) -> People {
+    let upstreams = upstreams.map(|upstreams| upstreams.current());
+    let upstreams = upstreams.iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
     People::of(settings, upstreams.map(|(config, _)| config))
 }
 
@@ -249,7 +266,7 @@ fn webhook(
 }
 
 /// The features of the upstreams that clients may use besides tools, if any.
-fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<ExposedFeatures>> {
+fn exposed(settings: &Settings, upstreams: &Arc<CurrentUpstreams>) -> Option<Arc<ExposedFeatures>> {
     let wanted = &settings.aggregator;
     let (resources, prompts) = (wanted.expose_resources, wanted.expose_prompts);
     let exposed = || ExposedFeatures::new(upstreams.clone(), wanted.limits, resources, prompts);
@@ -282,18 +299,19 @@ pub(super) fn upstream_card(settings: &Settings, upstreams: &View<'_>) -> Upstre
 
 fn eval_options(
     settings: &Settings,
-    upstreams: Option<&Arc<Aggregator>>,
+    upstreams: Option<&Arc<CurrentUpstreams>>,
     redactor: &Redactor,
 ) -> EvalOptions {
     let limits = &settings.limits;
-    let card = |upstreams: &Arc<Aggregator>| {
-        let card = SharedCard::new(upstream_card(settings, &upstreams.unfiltered()));
-        if upstreams.policy().is_none() {
+    let card = |upstreams: &Arc<CurrentUpstreams>| {
+        let now = upstreams.current();
+        let card = SharedCard::new(upstream_card(settings, &now.unfiltered()));
+        if now.policy().is_none() {
             return card;
         }
         let (settings, upstreams) = (settings.clone(), Arc::downgrade(upstreams));
         card.by_caller(move |authority| match upstreams.upgrade() {
-            Some(upstreams) => upstream_card(&settings, &upstreams.view(Some(authority))),
+            Some(upstreams) => upstream_card(&settings, &upstreams.current().view(Some(authority))),
             None => UpstreamCard::default(),
         })
     };
@@ -324,7 +342,7 @@ fn eval_options(
 fn telemetry(
     settings: &Settings,
     engine: &Engine,
-    upstreams: Option<&Arc<Aggregator>>,
+    upstreams: Option<&Arc<CurrentUpstreams>>,
     recording: &Recording,
 ) -> Telemetry {
     let diagnostics = &settings.diagnostics;
@@ -368,11 +386,12 @@ fn debug_tool(settings: &Settings, telemetry: &Telemetry, recording: &Recording)
 fn metrics(
     settings: &Settings,
     tools: &[Box<dyn Tool>],
-    upstreams: Option<&Arc<Aggregator>>,
+    upstreams: Option<&Arc<CurrentUpstreams>>,
 ) -> Option<Arc<Metrics>> {
     settings.http.as_ref().filter(|http| http.metrics)?;
     let observed = tools.iter().filter(|tool| tool.is_observed()).map(|tool| tool.definition().name);
-    let servers = upstreams.into_iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
+    let upstreams = upstreams.map(|upstreams| upstreams.current());
+    let servers = upstreams.iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
     Some(Arc::new(Metrics::new(observed, servers.map(|(config, _)| config.name.clone()))))
 }
 
@@ -397,10 +416,11 @@ fn limiter(settings: &Settings, engine: &Engine) -> Arc<ConcurrencyLimiter> {
 }
 
 /// Makes the instructions of a caller, whom the policy may not show all upstreams.
-fn introduces(settings: &Settings, upstreams: &Arc<Aggregator>) -> Introduces {
+fn introduces(settings: &Settings, upstreams: &Arc<CurrentUpstreams>) -> Introduces {
     let (upstreams, sessions) = (Arc::downgrade(upstreams), settings.sessions.enabled);
     Box::new(move |authority| {
-        let servers = upstreams.upgrade().map(|upstreams| server_names(&upstreams.view(Some(authority))));
+        let upstreams = upstreams.upgrade().map(|upstreams| upstreams.current());
+        let servers = upstreams.map(|upstreams| server_names(&upstreams.view(Some(authority))));
         descriptions::instructions(servers.as_deref(), sessions)
     })
 }
@@ -418,7 +438,7 @@ fn service(
         let (all, per_owner) = (http.max_listeners, http.max_listeners_per_owner);
         service.listeners = Listeners::new(ListenerLimits { all, per_owner });
     }
-    service.instructions = descriptions::instructions(servers.as_deref(), settings.sessions.enabled);
+    service.set_instructions(descriptions::instructions(servers.as_deref(), settings.sessions.enabled));
     // A catalog that may be long is put where the client passes it on.
     let is_long = servers.is_some() && settings.aggregator.catalog_mode == CatalogMode::Auto;
     service.session_need = match (settings.sessions.enabled, limits.fits_client || is_long) {

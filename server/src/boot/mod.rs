@@ -1,5 +1,6 @@
 //! Builds a server from its settings and runs it.
 
+mod advertised;
 mod assembly;
 mod descriptors;
 mod issuers;
@@ -24,15 +25,21 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, io};
 
+use ptc_host::aggregator::CurrentUpstreams;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use ptc_host::issuers::{Issuers, TokenVerifier};
+use ptc_host::policy::CurrentPolicy;
 use tokio::signal::unix::Signal;
-use tracing::warn;
+use tracing::{debug, info, warn};
 
+use crate::control::listener::{Control, ControlSocket};
+use crate::options::SettingsSource;
+use crate::options::sign_in_store::{KeyPlace, StorePlace};
 use process::{hangups, ignore_signals, stop_signal, survive_file_limits};
 use ptc_observers::Telemetry;
 use ptc_observers::audit::AuditLog;
+use ptc_observers::log::CurrentLevel;
 use ptc_protocol::Service;
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{BootError, Http, Settings};
@@ -43,9 +50,9 @@ use ptc_transport::http::{BoundListener, HttpServer, Listening};
 use ptc_transport::readiness::Readiness;
 use ptc_transport::stdio::{StdioOptions, run_stdio, standard_streams};
 use question_settings::People;
-use reload::{Reload, warn_of_guessable};
+use reload::{Reloaded, Reloader, warn_of_guessable};
 use slow_starts::Starting;
-use upstreams::{load_upstreams, open_upstreams};
+use upstreams::{UpstreamOpener, load_upstreams};
 
 use assembly::assemble_with;
 pub use assembly::{Assembly, assemble};
@@ -56,11 +63,24 @@ const CALL_OVERHEAD: Duration = Duration::from_secs(6);
 /// How long writing the last traces may take.
 const FLUSH_GRACE: Duration = Duration::from_secs(2);
 
+/// Where a server comes from, so that a reload can read its settings again.
+pub struct Origin {
+    /// The settings.
+    pub source: SettingsSource,
+    /// The level of the log.
+    pub log: CurrentLevel,
+}
+
 /// Serves on the transport that the settings name, until it ends.
 ///
 /// # Errors
 /// If the server cannot be started.
-pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> Result<(), BootError> {
+pub fn serve(
+    settings: Settings,
+    origin: Origin,
+    redactor: Redactor,
+    extensions: Extensions,
+) -> Result<(), BootError> {
     if let Some(folder) = &settings.diagnostics.trace_dir {
         let unusable = |error| {
             BootError::new(format!(
@@ -79,7 +99,7 @@ pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> 
     // On a worker's thread, so that a short program starts and ends without a thread switch.
     let on_worker = engine.clone();
     engine.spawn_on(0, move || async move {
-        let outcome = run(&settings, &redactor, &on_worker, &extensions).await;
+        let outcome = run(&settings, origin, &redactor, &on_worker, &extensions).await;
         // The receiver waits for exactly this.
         let _ = done.send(outcome);
     });
@@ -102,6 +122,7 @@ fn can_write(folder: &Path) -> io::Result<()> {
 /// for those that they call (ruling 59).
 async fn run(
     settings: &Settings,
+    origin: Origin,
     redactor: &Redactor,
     engine: &Engine,
     extensions: &Extensions,
@@ -117,8 +138,9 @@ async fn run(
     // A bind error is reported before any upstream starts, and early clients wait instead of being refused.
     let bound = http.map(BoundListener::open).transpose()?;
     let config = load_upstreams(settings)?;
-    let policy = policy::load_policy(settings, config.as_ref())?;
-    let identities = policy::identities(config.as_ref());
+    let read = policy::read_policy(settings, config.as_ref())?;
+    let (policy, of_policy) =
+        read.map(|read| (Arc::new(CurrentPolicy::new(read.policy)), read.digest)).unzip();
     let issuers =
         http.map(|http| issuers::open(http, settings, policy.as_deref(), redactor)).transpose()?.flatten();
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
@@ -129,9 +151,10 @@ async fn run(
     let open = if http.is_some() { AuditLog::open } else { AuditLog::open_beside_others };
     let audit = audit.map(|path| open(path, diagnostics.audit_full, diagnostics.audit_sync));
     let audit = audit.transpose()?.map(Arc::new);
-    let upstreams =
-        open_upstreams(settings, config, policy.as_ref(), redactor, engine.memory(), &state, audit.clone())?;
-    if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
+    let opener =
+        UpstreamOpener::new(settings, policy.as_ref(), redactor, engine.memory(), &state, audit.clone())?;
+    let first = config.map(|config| opener.open(config, None)).transpose()?;
+    if let Some(roots) = first.as_ref().and_then(|upstreams| upstreams.client_roots()) {
         match http {
             None => roots.expect(),
             Some(_) => warn!(
@@ -140,8 +163,9 @@ async fn run(
             ),
         }
     }
-    let starting = Starting::begin(upstreams.as_ref(), settings).await?;
-    let Assembly { service, telemetry, card, runs } = assemble_with(
+    let starting = Starting::begin(first.as_ref(), settings).await?;
+    let upstreams = first.map(CurrentUpstreams::new);
+    let Assembly { service, telemetry, advertised, runs } = assemble_with(
         settings,
         engine,
         (upstreams.as_ref(), policy.as_ref()),
@@ -150,25 +174,36 @@ async fn run(
         state,
         extensions,
     )?;
-    list_updates::follow(upstreams.as_ref(), &service, settings, card.as_ref());
+    if upstreams.is_some() {
+        // A reload may bring others.
+        service.begin_following();
+    }
+    list_updates::follow(upstreams.as_ref(), &service, settings, advertised.as_ref());
     if starting.is_some() {
         service.begin_starting();
     }
-    let door = http.zip(bound).map(|(http, bound)| Door {
-        http,
-        bound,
-        issuers,
-        reload: Reload::new(settings, http, policy, identities, telemetry.audit.clone(), redactor),
-        hangups,
-    });
+    let reloaded = Reloaded {
+        source: origin.source,
+        redactor: redactor.clone(),
+        log: origin.log,
+        policy: policy.zip(of_policy),
+        upstreams: upstreams.clone().map(|upstreams| (upstreams, opener)),
+        advertised: advertised.clone(),
+        audit: telemetry.audit.clone(),
+        callers: None,
+        certificate: None,
+        telemetry: Arc::downgrade(&telemetry),
+        service: Arc::downgrade(&service),
+    };
+    let door = http.zip(bound).map(|(http, bound)| Door { http, bound, issuers, hangups });
     let served = {
-        let serving = serve_on(settings, door, &service, &telemetry, engine, health.as_ref());
+        let serving = serve_on(settings, door, reloaded, &service, &telemetry, engine, health.as_ref());
         let mut serving = std::pin::pin!(serving);
         match starting {
             None => serving.await,
             Some(starting) => tokio::select! {
                 served = &mut serving => served,
-                failure = starting.finish(&service, settings, card.as_ref()) => match failure {
+                failure = starting.finish(&service, advertised.as_ref()) => match failure {
                     Some(failure) => Err(failure),
                     None => serving.await,
                 },
@@ -192,8 +227,7 @@ struct Door<'s> {
     http: &'s Http,
     bound: BoundListener,
     issuers: Option<Arc<Issuers>>,
-    /// What is read again while it is open, at which signals.
-    reload: Reload,
+    /// At which its files are read again.
     hangups: Option<Signal>,
 }
 
@@ -201,6 +235,7 @@ struct Door<'s> {
 async fn serve_on(
     settings: &Settings,
     door: Option<Door<'_>>,
+    reloaded: Reloaded,
     service: &Arc<Service>,
     telemetry: &Arc<Telemetry>,
     engine: &Engine,
@@ -218,22 +253,23 @@ async fn serve_on(
                 false => Readiness::Ready,
             });
         }
+        let _control = control(settings, &Reloader::new(settings, reloaded)?);
         run_stdio(service.clone(), options, reader, writer, stop_signal(false)).await;
         return Ok(());
     };
-    serve_http(door, settings, service.clone(), telemetry.clone(), engine, health).await
+    serve_http(door, reloaded, settings, service.clone(), telemetry.clone(), engine, health).await
 }
 
 async fn serve_http(
-    Door { http, bound, issuers, reload, hangups }: Door<'_>,
+    Door { http, bound, issuers, hangups }: Door<'_>,
+    reloaded: Reloaded,
     settings: &Settings,
     service: Arc<Service>,
     telemetry: Arc<Telemetry>,
     engine: &Engine,
     health: Option<&HealthListener>,
 ) -> Result<(), BootError> {
-    let upstreams = telemetry.sources.upstreams.as_ref();
-    let sites = upstreams.into_iter().flat_map(|upstreams| upstreams.unfiltered().sites()).cloned().collect();
+    let upstreams = telemetry.sources.upstreams.clone();
     let listening = Listening {
         call_budget: longest_call(settings) + CALL_OVERHEAD,
         memory: engine
@@ -241,14 +277,16 @@ async fn serve_http(
             .cloned()
             .unwrap_or_else(|| MemoryBudget::new(settings.limits.max_total_memory_bytes)),
         telemetry,
-        sites,
+        upstreams,
         login: issuers.as_ref().and_then(|issuers| issuers.login()),
         verifier: issuers.map(|issuers| issuers as Arc<dyn TokenVerifier>),
     };
     descriptors::make_room_for(http.max_connections);
-    let on_reload = service.clone();
     let server = HttpServer::new(http, bound, listening, service, engine.clone());
-    reload.follow(hangups, server.callers(), &on_reload);
+    let (callers, certificate) = (Some(server.callers()), server.certificate());
+    let reloader = Reloader::new(settings, Reloaded { callers, certificate, ..reloaded })?;
+    reloader.follow(hangups);
+    let _control = control(settings, &reloader);
     if let Some(health) = health {
         health.follow(server.readiness());
     }
@@ -256,6 +294,22 @@ async fn serve_http(
         .run(|| stop_signal(true))
         .await
         .map_err(|error| BootError::new(format!("cannot serve HTTP: {error}")))
+}
+
+/// Serves the commands of this user's until the result is dropped. A server without a control socket does everything else.
+fn control(settings: &Settings, reloader: &Arc<Reloader>) -> Option<Control> {
+    let place = StorePlace::of(&settings.env, settings.state.dir.clone(), KeyPlace::default());
+    let folder = place.folder()?;
+    match ControlSocket::open(&folder) {
+        Ok(socket) => {
+            debug!(event = "control_listening", path = %socket.path().display());
+            Some(socket.serve(reloader.clone()))
+        }
+        Err(error) => {
+            info!(event = "control_unavailable", folder = %folder.display(), reason = %error, "ptc reload does not reach this server");
+            None
+        }
+    }
 }
 
 /// The longest time that a call's own work may take.

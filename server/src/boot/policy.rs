@@ -1,37 +1,49 @@
 //! The policy of a server: the file of rules, or `principals` in the upstreams file (auth.md 14.2), and the profiles (14.5).
 
 use std::path::Path;
-use std::sync::Arc;
 
-use ptc_host::config::UpstreamsConfig;
+use ptc_host::config::{UpstreamConfig, UpstreamsConfig};
+use ptc_host::digest::sha256_of_parts;
 use ptc_host::ordinary_file;
 use ptc_host::policy::policy::MAX_FILE_BYTES;
-use ptc_host::policy::{CurrentPolicy, Identity, Policy, Profiles};
+use ptc_host::policy::{Identity, Policy, Profiles};
 use tracing::warn;
 
 use ptc_protocol::settings::{BootError, Settings};
+
+/// A policy with its profiles, as the files say.
+pub(super) struct ReadPolicy {
+    pub(super) policy: Policy,
+    /// Of the texts that it was made of.
+    pub(super) digest: [u8; 32],
+}
 
 /// The policy that the operator names, with the profiles; `None` without either: everybody may do everything.
 ///
 /// # Errors
 /// It cannot be read, is wrong, or is in two places; `--profile` names a profile that there is not.
-pub(super) fn load_policy(
+pub(super) fn read_policy(
     settings: &Settings,
     config: Option<&UpstreamsConfig>,
-) -> Result<Option<Arc<CurrentPolicy>>, BootError> {
+) -> Result<Option<ReadPolicy>, BootError> {
     let named = settings.policy_file.as_deref();
+    let in_config = config.and_then(|config| config.principals.as_ref());
     let profiles = profiles(settings, config)?;
-    let policy = match (named, config.and_then(|config| config.principals.as_ref())) {
+    let (policy, text) = match (named, in_config) {
         (None, None) if profiles.names().next().is_none() => return Ok(None),
-        (None, None) => Policy::open(),
+        (None, None) => (Policy::open(), String::new()),
         (Some(_), Some(_)) => {
             return Err(BootError::new(
                 "there are two policies: --policy, and principals in the upstreams file; remove one",
             ));
         }
-        (Some(path), None) => read(path)?,
+        (Some(path), None) => {
+            let text = read_text(path)?;
+            (Policy::parse(&text).map_err(|fault| BootError::new(fault.to_string()))?, text)
+        }
         (None, Some(principals)) => {
-            Policy::from_value(principals).map_err(|fault| BootError::new(fault.to_string()))?
+            let policy = Policy::from_value(principals).map_err(|fault| BootError::new(fault.to_string()))?;
+            (policy, principals.to_string())
         }
     };
     let names: Vec<&str> = config
@@ -45,33 +57,28 @@ pub(super) fn load_policy(
             "the policy has rules for '{pattern}', and no upstream has that name"
         );
     }
-    check_identities(&policy, &identities(config))?;
-    Ok(Some(Arc::new(CurrentPolicy::new(policy.with_profiles(profiles)))))
+    check_identities(&policy, config)?;
+    let of_profiles = config.and_then(|config| config.profiles.as_ref()).map(ToString::to_string);
+    let digest = sha256_of_parts(&[text.as_bytes(), of_profiles.unwrap_or_default().as_bytes()]);
+    Ok(Some(ReadPolicy { policy: policy.with_profiles(profiles), digest }))
 }
 
-/// The names of the upstreams, each with the sign-in that it can have: that of each caller, if people sign in to it, or one for all.
-pub(super) fn identities(config: Option<&UpstreamsConfig>) -> Vec<(String, Option<Identity>)> {
-    let upstreams = config.into_iter().flat_map(|config| &config.upstreams);
-    let with_most = upstreams.map(|upstream| {
-        let most = upstream.transport.oauth().map(|oauth| match oauth.grant.has_person() {
-            true => Identity::PerPrincipal,
-            false => Identity::Shared,
-        });
-        (upstream.name.clone(), most)
-    });
-    with_most.collect()
+/// The sign-in that an upstream can have: that of each caller, if people sign in to it, or one for all; `None` without any.
+fn most_identity(upstream: &UpstreamConfig) -> Option<Identity> {
+    upstream.transport.oauth().map(|oauth| match oauth.grant.has_person() {
+        true => Identity::PerPrincipal,
+        false => Identity::Shared,
+    })
 }
 
 /// Checks that rules want callers' own sign-ins only where people sign in.
 ///
 /// # Errors
 /// A rule does not.
-pub(super) fn check_identities(
-    policy: &Policy,
-    identities: &[(String, Option<Identity>)],
-) -> Result<(), BootError> {
-    for (name, most) in identities {
-        if let Some(pattern) = policy.impossible_identity(name, *most) {
+fn check_identities(policy: &Policy, config: Option<&UpstreamsConfig>) -> Result<(), BootError> {
+    for upstream in config.into_iter().flat_map(|config| &config.upstreams) {
+        let (name, most) = (&upstream.name, most_identity(upstream));
+        if let Some(pattern) = policy.impossible_identity(name, most) {
             let why = match most {
                 Some(_) => "its auth.grant acts for no person",
                 None => "its entry has no auth of type \"oauth\"",
@@ -104,13 +111,13 @@ fn profiles(settings: &Settings, config: Option<&UpstreamsConfig>) -> Result<Pro
     }
 }
 
-/// Reads a file of rules.
+/// The text of a file of rules.
 ///
 /// # Errors
-/// It cannot be read, or is wrong.
-#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
-pub(super) fn read(path: &Path) -> Result<Policy, BootError> {
-    let text = ordinary_file::read_text(path, MAX_FILE_BYTES)
-        .map_err(|fault| BootError::new(format!("--policy {}: {fault}", path.display())))?;
-    Policy::parse(&text).map_err(|fault| BootError::new(fault.to_string()))
+/// It cannot be read.
+#[expect(clippy::disallowed_methods, reason = "entry point: read_text()")]
+fn read_text(path: &Path) -> Result<String, BootError> {
+    ordinary_file::read_text(path, MAX_FILE_BYTES)
+        .map(|text| text.to_string())
+        .map_err(|fault| BootError::new(format!("--policy {}: {fault}", path.display())))
 }

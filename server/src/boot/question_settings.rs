@@ -18,6 +18,11 @@ pub(super) struct People {
 }
 
 impl People {
+    /// Whether these need a part of the server that the others do without.
+    pub(super) fn asks_more_than(self, other: People) -> bool {
+        (self.are_asked && !other.are_asked) || (self.have_kept_programs && !other.have_kept_programs)
+    }
+
     /// Decides for a server with these upstreams.
     pub(super) fn of<'c>(
         settings: &Settings,

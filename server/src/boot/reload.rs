@@ -1,147 +1,435 @@
-//! Reading files again while a server over HTTP runs, on SIGHUP: the policy, and the tokens of callers and operators. The file of the
-//! audit log is opened again.
+//! Reading files again while a server runs: by `ptc reload` through the control socket, and by SIGHUP over HTTP.
 //!
-//! All files are read and checked first. Then they take the places of the old ones in one step, or all are refused and nothing changes.
-//! Programs that run keep what they began with.
+//! All files are read and checked first, and upstreams that are required are started. Then everything takes the place of what was
+//! there in one step, or all is refused and nothing changes. Programs that run keep what they began with.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use ptc_host::aggregator::{Aggregator, CurrentUpstreams, UpstreamChanges};
 use ptc_host::credentials::Redactor;
-use ptc_host::policy::{CurrentPolicy, Identity, Policy};
+use ptc_host::policy::CurrentPolicy;
 use ptc_host::time;
 use tokio::signal::unix::Signal;
-use tracing::{info, warn};
+use tokio::sync::Mutex;
+use tracing::{debug, info, warn};
 
-use super::policy::{check_identities, read};
-use crate::options::read_tokens;
+use super::advertised::Advertised;
+use super::policy::{ReadPolicy, read_policy};
+use super::question_settings::People;
+use super::upstreams::{UpstreamOpener, load_upstreams};
+use crate::control::listener::Controlled;
+use crate::control::message::{Description, ReloadOutcome, ReloadReport};
+use crate::options::SettingsSource;
+use crate::options::source::OptionTexts;
+use ptc_observers::Telemetry;
 use ptc_observers::audit::{AuditLog, FreshAuditFile, ReloadRecord};
+use ptc_observers::log::CurrentLevel;
 use ptc_protocol::Service;
-use ptc_protocol::settings::{BootError, Http, NamedToken, Settings, TokenSources};
-use ptc_transport::http::{CallerChanges, Callers};
+use ptc_protocol::settings::{BootError, Http, LogLevel, NamedToken, Settings};
+use ptc_transport::http::{CallerChanges, Callers, Certificate, CurrentCertificate};
 
-/// What asks for a reload, in the audit log.
-const BY: &str = "SIGHUP";
+/// Options that take effect without a restart.
+const RELOADED: [&str; 8] = [
+    "http-auth-token",
+    "http-auth-token-file",
+    "http-operator-token-file",
+    "http-tls-cert",
+    "http-tls-key",
+    "log-level",
+    "policy",
+    "upstreams-config",
+];
 
-/// The files that are read again, and what they must fit.
-#[derive(Clone)]
-pub(super) struct Reload {
-    /// The file of `--policy`, and the policy that holds.
-    policy: Option<(PathBuf, Arc<CurrentPolicy>)>,
-    /// The upstreams with the kinds of their sign-ins.
-    identities: Arc<[(String, Option<Identity>)]>,
-    /// Where the static tokens come from, unless they stay as they are.
-    tokens: Option<TokenSources>,
+/// What a reload exchanges.
+pub(super) struct Reloaded {
+    pub(super) source: SettingsSource,
+    pub(super) redactor: Redactor,
+    pub(super) log: CurrentLevel,
+    /// The policy that holds, and what it was read from.
+    pub(super) policy: Option<(Arc<CurrentPolicy>, [u8; 32])>,
+    pub(super) upstreams: Option<(Arc<CurrentUpstreams>, UpstreamOpener)>,
+    pub(super) advertised: Option<Advertised>,
     /// The audit log, whose file is opened again, and which is told of reloads.
-    audit: Option<Arc<AuditLog>>,
-    redactor: Redactor,
+    pub(super) audit: Option<Arc<AuditLog>>,
+    /// Of the listener, if there is one.
+    pub(super) callers: Option<Callers>,
+    pub(super) certificate: Option<CurrentCertificate>,
+    pub(super) telemetry: Weak<Telemetry>,
+    /// Not for longer than the server is there.
+    pub(super) service: Weak<Service>,
+}
+
+/// Reads the files of a server again.
+pub(super) struct Reloader {
+    parts: Reloaded,
+    description: Description,
+    /// The options at the start, which hold as far as no reload changes them.
+    at_start: OptionTexts,
+    people: People,
+    /// Whether callers need tokens.
+    requires_tokens: bool,
+    /// One reload at a time.
+    held: Mutex<Held>,
+}
+
+/// What holds now, as far as reloads are compared with it.
+struct Held {
+    tokens: Vec<NamedToken>,
+    policy: Option<[u8; 32]>,
 }
 
 /// What all files say, checked.
 struct Fresh {
-    policy: Option<Policy>,
+    log_level: LogLevel,
+    /// `None` if the listener has none to exchange.
     tokens: Option<Vec<NamedToken>>,
+    policy: Option<ReadPolicy>,
+    certificate: Option<Certificate>,
+    upstreams: Option<(Arc<Aggregator>, UpstreamChanges)>,
+    /// The file of the audit log, if that is another one now.
     audit: Option<FreshAuditFile>,
+    needs_restart: Vec<String>,
 }
 
-impl Reload {
-    /// What the settings of this listener name.
-    pub(super) fn new(
-        settings: &Settings,
-        http: &Http,
-        policy: Option<Arc<CurrentPolicy>>,
-        identities: Vec<(String, Option<Identity>)>,
-        audit: Option<Arc<AuditLog>>,
-        redactor: &Redactor,
-    ) -> Self {
-        let can_change = http.token_sources.can_change() && !http.auth_disabled;
-        Reload {
-            policy: settings.policy_file.clone().zip(policy),
-            identities: identities.into(),
-            tokens: can_change.then(|| http.token_sources.clone()),
-            audit,
-            redactor: redactor.clone(),
-        }
+/// What the log tells of callers after a reload.
+struct CallerCounts {
+    /// Rules of the policy, if there is one.
+    rules: Option<usize>,
+    /// Static tokens, if the listener has some.
+    tokens: Option<usize>,
+    callers: CallerChanges,
+}
+
+impl Reloader {
+    /// For a server that was started with these settings.
+    ///
+    /// # Errors
+    /// The options cannot be read.
+    pub(super) fn new(settings: &Settings, parts: Reloaded) -> Result<Arc<Reloader>, BootError> {
+        let serves = match &settings.http {
+            None => "a pipe".to_owned(),
+            Some(http) => {
+                let scheme = if http.tls.is_some() { "https" } else { "http" };
+                format!("{scheme}://{}", std::net::SocketAddr::new(http.host, http.port))
+            }
+        };
+        let description = Description {
+            pid: std::process::id(),
+            version: ptc_protocol::identity::VERSION.to_owned(),
+            serves,
+        };
+        let http = settings.http.as_ref();
+        let requires_tokens = http.is_some_and(has_tokens);
+        let held = Held {
+            tokens: http.map(|http| http.tokens.clone()).unwrap_or_default(),
+            policy: parts.policy.as_ref().map(|(_, digest)| *digest),
+        };
+        let at_start = parts.source.texts()?;
+        let people = parts.people(settings);
+        Ok(Arc::new(Reloader {
+            parts,
+            description,
+            at_start,
+            people,
+            requires_tokens,
+            held: Mutex::new(held),
+        }))
     }
 
     /// Reads the files again at each of these signals.
-    pub(super) fn follow(self, hangups: Option<Signal>, callers: Callers, service: &Arc<Service>) {
+    pub(super) fn follow(self: &Arc<Self>, hangups: Option<Signal>) {
         let Some(mut hangups) = hangups else { return };
-        // Not for longer than the server is there.
-        let service = Arc::downgrade(service);
+        let reloader = Arc::downgrade(self);
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
-                let Some(service) = service.upgrade() else { return };
-                if self.policy.is_none() && self.tokens.is_none() && self.audit.is_none() {
-                    warn!(
-                        event = "signal_ignored",
-                        signal = "SIGHUP",
-                        "there is no --policy, no token file and no --audit-log to open again; restart the server to read other files"
-                    );
-                    continue;
-                }
-                let reload = self.clone();
-                let read = time::spawn_blocking(move || reload.read()).await;
-                let refused = match read {
-                    Ok(Ok(fresh)) => {
-                        self.apply(fresh, &callers, &service);
-                        continue;
-                    }
-                    Ok(Err(fault)) => fault.to_string(),
-                    Err(fault) => fault.to_string(),
-                };
-                warn!(event = "reload_refused", reason = refused, "policy and tokens stay as they were");
-                if let Some(audit) = &self.audit {
-                    audit.reloaded(&ReloadRecord { by: BY, refused: Some(&refused), changes: &[] });
-                }
+                let Some(reloader) = reloader.upgrade() else { return };
+                reloader.reload_now("SIGHUP", false).await;
             }
         });
     }
 
-    /// Reads and checks all files.
-    fn read(&self) -> Result<Fresh, BootError> {
-        let policy = self.policy.as_ref().map(|(path, _)| read(path)).transpose()?;
-        if let Some(policy) = &policy {
-            check_identities(policy, &self.identities)?;
+    /// Reloads once no other reload runs. `by`: who asked for it, for the log.
+    async fn reload_now(self: Arc<Self>, by: &'static str, check: bool) -> ReloadOutcome {
+        let mut held = self.held.lock().await;
+        match self.try_reload(&mut held, by, check).await {
+            Ok(report) => ReloadOutcome::Accepted(report),
+            Err(fault) => {
+                let reason = self.parts.redactor.for_log().scrub_string(fault.to_string());
+                if !check {
+                    warn!(event = "reload_refused", by, reason, "everything stays as it was");
+                    if let Some(audit) = &self.parts.audit {
+                        audit.reloaded(&ReloadRecord { by, refused: Some(&reason), changes: &[] });
+                    }
+                }
+                ReloadOutcome::Refused(reason)
+            }
         }
-        let tokens = self.tokens.as_ref().map(read_tokens).transpose()?;
+    }
+
+    async fn try_reload(
+        self: &Arc<Self>,
+        held: &mut Held,
+        by: &'static str,
+        check: bool,
+    ) -> Result<ReloadReport, BootError> {
+        let Some(service) = self.parts.service.upgrade() else {
+            return Err(BootError::new("the server is ending"));
+        };
+        let reloader = self.clone();
+        let read = time::spawn_blocking(move || reloader.read(check)).await;
+        let fresh = read.map_err(|fault| BootError::new(fault.to_string()))??;
+        let changes = self.changes(held, &fresh);
+        let report = ReloadReport {
+            changes: changes.iter().map(|(what, how)| format!("{}: {how}", what.replace('_', " "))).collect(),
+            needs_restart: fresh.needs_restart.clone(),
+        };
+        if check {
+            debug!(event = "reload_checked", changes = report.changes.join("; "));
+            return Ok(report);
+        }
         // Tokens that are gone stay known: answers with them may still be on their way.
-        register(&self.redactor, tokens.iter().flatten())?;
-        let audit = self.audit.as_ref().map(|audit| audit.reopened()).transpose()?.flatten();
-        Ok(Fresh { policy, tokens, audit })
+        register(&self.parts.redactor, fresh.tokens.iter().flatten())?;
+        if let Some((next, changes)) = &fresh.upstreams
+            && !changes.is_empty()
+        {
+            next.start_all().await.map_err(|fault| BootError::new(fault.to_string()))?;
+        }
+        let CallerCounts { rules, tokens, callers } = self.apply(held, fresh, &service);
+        let CallerChanges { added, removed, revoked } = callers;
+        if let Some(audit) = &self.parts.audit {
+            audit.reloaded(&ReloadRecord { by, refused: None, changes: &changes });
+        }
+        let told = report.changes.join("; ");
+        let needs_restart = report.needs_restart.join("; ");
+        info!(
+            event = "reload_done",
+            by,
+            rules,
+            tokens,
+            added,
+            removed,
+            revoked,
+            changes = told,
+            needs_restart
+        );
+        Ok(report)
+    }
+
+    /// Reads and checks all files. That of the audit log is opened unless this is but a check, as opening makes it.
+    fn read(&self, check: bool) -> Result<Fresh, BootError> {
+        let texts = self.parts.source.texts()?;
+        let settings = self.parts.source.read()?;
+        let mut needs_restart = self.fixed_options(&texts);
+        let config = load_upstreams(&settings)?;
+        let mut policy = read_policy(&settings, config.as_ref())?;
+        match (&self.parts.policy, &mut policy) {
+            (None, Some(_)) => {
+                needs_restart.push("a policy or profiles, of which there were none at the start".to_owned());
+                policy = None;
+            }
+            (Some(_), None) => needs_restart.push("to go on without a policy and profiles".to_owned()),
+            (Some((current, _)), Some(fresh)) => {
+                let current = current.policy();
+                if !current.profiles().names().eq(fresh.policy.profiles().names()) {
+                    needs_restart
+                        .push("other names of profiles, which are addresses of the server".to_owned());
+                    let profiles = current.profiles().clone();
+                    policy = policy
+                        .map(|fresh| ReadPolicy { policy: fresh.policy.with_profiles(profiles), ..fresh });
+                }
+            }
+            (None, None) => {}
+        }
+        let tls = settings.http.as_ref().and_then(|http| http.tls.as_ref());
+        let certificate = match (&self.parts.certificate, tls) {
+            (Some(_), Some((cert, key))) => Some(Certificate::read(cert, key)?),
+            (None, None) => None,
+            (Some(_), None) => {
+                needs_restart.push("to serve without TLS".to_owned());
+                None
+            }
+            (None, Some(_)) => {
+                needs_restart.push("to serve TLS".to_owned());
+                None
+            }
+        };
+        let upstreams = match (&self.parts.upstreams, config) {
+            (Some((current, opener)), Some(config)) => {
+                let next = opener.open(config, Some(&current.current()))?;
+                let entries = next.unfiltered().upstreams();
+                let people = People::of(&settings, entries.map(|(config, _)| config));
+                if people.asks_more_than(self.people) {
+                    needs_restart.push("questions to people, which an upstream needs now".to_owned());
+                }
+                let had_roots = current.current().client_roots().is_some();
+                if next.client_roots().is_some() && !had_roots {
+                    needs_restart.push("an upstream that asks for the client's roots".to_owned());
+                }
+                let changes = current.changes_to(&next);
+                Some((next, changes))
+            }
+            (Some(_), None) => {
+                return Err(BootError::new(
+                    "the upstreams file is gone; to have no upstreams, write {\"upstreams\": {}} into it",
+                ));
+            }
+            (None, Some(_)) => {
+                needs_restart.push("an upstreams file, of which there was none at the start".to_owned());
+                None
+            }
+            (None, None) => None,
+        };
+        let audit = self.parts.audit.as_ref().filter(|_| !check);
+        let audit = audit.map(|audit| audit.reopened()).transpose()?.flatten();
+        let tokens = self.tokens(settings.http.as_ref(), &mut needs_restart);
+        Ok(Fresh {
+            log_level: settings.log_level,
+            tokens,
+            policy,
+            certificate,
+            upstreams,
+            audit,
+            needs_restart,
+        })
+    }
+
+    /// The static tokens, unless whether there are any at all has changed.
+    fn tokens(&self, http: Option<&Http>, needs_restart: &mut Vec<String>) -> Option<Vec<NamedToken>> {
+        let listener = self.parts.callers.as_ref().and(http)?;
+        if has_tokens(listener) != self.requires_tokens {
+            needs_restart.push("to require tokens, or none".to_owned());
+        }
+        (self.requires_tokens && has_tokens(listener)).then(|| listener.tokens.clone())
+    }
+
+    /// The options that have another value than at the start and take effect at a start only.
+    fn fixed_options(&self, texts: &OptionTexts) -> Vec<String> {
+        let names = self.at_start.keys().chain(texts.keys());
+        let mut changed: Vec<&str> = names
+            .copied()
+            .filter(|name| !RELOADED.contains(name) && self.at_start.get(name) != texts.get(name))
+            .collect();
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().map(|name| format!("--{name}")).collect()
+    }
+
+    /// What changes, by its key in the audit log, and how.
+    fn changes(&self, held: &Held, fresh: &Fresh) -> Vec<(&'static str, String)> {
+        let mut changes = Vec::new();
+        if fresh.audit.is_some() {
+            changes.push(("audit_log", "goes on in a new file".to_owned()));
+        }
+        if let (Some(_), Some(policy)) = (&self.parts.policy, &fresh.policy)
+            && held.policy != Some(policy.digest)
+        {
+            let rules = policy.policy.rules();
+            changes.push(("policy", format!("{rules} rule{}", if rules == 1 { "" } else { "s" })));
+        }
+        if let Some(tokens) = &fresh.tokens {
+            let lacks = |one: &[NamedToken], other: &[NamedToken]| {
+                one.iter().filter(|token| !other.contains(token)).count()
+            };
+            let (added, removed) = (lacks(tokens, &held.tokens), lacks(&held.tokens, tokens));
+            if (added, removed) != (0, 0) {
+                changes.push(("tokens", format!("{added} added, {removed} removed")));
+            }
+        }
+        if let (Some(current), Some(certificate)) = (&self.parts.certificate, &fresh.certificate)
+            && !current.is(certificate)
+        {
+            changes.push(("certificate", "other files".to_owned()));
+        }
+        let level = self.parts.log.get();
+        if level != fresh.log_level {
+            changes
+                .push(("log_level", format!("{} instead of {}", fresh.log_level.as_str(), level.as_str())));
+        }
+        if let Some((_, upstreams)) = &fresh.upstreams {
+            let lists = [
+                ("upstreams_added", &upstreams.added),
+                ("upstreams_changed", &upstreams.changed),
+                ("upstreams_removed", &upstreams.removed),
+            ];
+            let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+            changes.extend(lists.map(|(what, names)| (what, names.join(", "))));
+        }
+        changes
     }
 
     /// Lets hold what was read.
-    fn apply(&self, fresh: Fresh, callers: &Callers, service: &Service) {
-        let mut changes = Vec::new();
-        if let (Some(audit), Some(file)) = (&self.audit, fresh.audit) {
+    fn apply(&self, held: &mut Held, fresh: Fresh, service: &Service) -> CallerCounts {
+        let parts = &self.parts;
+        if let (Some(audit), Some(file)) = (&parts.audit, fresh.audit) {
             audit.switch(file);
-            changes.push(("audit_log", "goes on in a new file".to_owned()));
         }
-        let mut rules = None;
-        if let (Some(policy), Some((_, current))) = (fresh.policy, &self.policy) {
-            rules = Some(policy.rules());
-            // Profiles stand in the upstreams file.
-            let profiles = current.policy().profiles().clone();
-            current.replace(policy.with_profiles(profiles));
-            changes.extend(rules.map(|rules| ("policy", format!("{rules} rules"))));
+        let rules = fresh.policy.as_ref().map(|fresh| fresh.policy.rules());
+        let mut is_refreshed = false;
+        if let (Some((current, _)), Some(fresh)) = (&parts.policy, fresh.policy)
+            && held.policy != Some(fresh.digest)
+        {
+            held.policy = Some(fresh.digest);
+            current.replace(fresh.policy);
+            is_refreshed = true;
         }
-        warn_of_guessable(fresh.tokens.iter().flatten());
-        let tokens = fresh.tokens.as_ref().map(Vec::len);
-        let replaced = fresh.tokens.and_then(|tokens| callers.replace(tokens));
-        let CallerChanges { added, removed, revoked } = replaced.unwrap_or_default();
-        info!(event = "reload_done", rules, tokens, added, removed, revoked);
-        if let Some(count) = tokens {
-            let text = format!("{count} tokens: {added} added, {removed} removed; {revoked} callers revoked");
-            changes.push(("tokens", text));
+        let (mut changes, mut tokens) = (CallerChanges::default(), None);
+        if let (Some(callers), Some(fresh)) = (&parts.callers, fresh.tokens) {
+            warn_of_guessable(fresh.iter().filter(|token| !held.tokens.contains(token)));
+            tokens = Some(fresh.len());
+            held.tokens.clone_from(&fresh);
+            changes = callers.replace(fresh).unwrap_or_default();
         }
-        if let Some(audit) = &self.audit {
-            audit.reloaded(&ReloadRecord { by: BY, refused: None, changes: &changes });
+        if let (Some(current), Some(certificate)) = (&parts.certificate, fresh.certificate) {
+            current.replace(certificate);
         }
-        if rules.is_some() {
+        if let (Some((current, _)), Some((next, changes))) = (&parts.upstreams, fresh.upstreams)
+            && !changes.is_empty()
+        {
+            if let Some(metrics) = parts.telemetry.upgrade().as_ref().and_then(|seen| seen.metrics.as_ref()) {
+                metrics.add_upstreams(changes.opened());
+            }
+            current.replace(next);
+            if let Some(advertised) = &parts.advertised {
+                advertised.renew(service);
+            }
+            if let Some(exposed) = service.exposed.clone() {
+                tokio::spawn(async move { exposed.renew(&changes).await });
+            }
+            is_refreshed = false;
+        }
+        if is_refreshed {
             service.refresh_tools();
         }
+        if parts.log.get() != fresh.log_level {
+            parts.log.set(fresh.log_level);
+        }
+        CallerCounts { rules, tokens, callers: changes }
     }
+}
+
+impl Reloaded {
+    fn people(&self, settings: &Settings) -> People {
+        let upstreams = self.upstreams.as_ref().map(|(current, _)| current.current());
+        let entries = upstreams.iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
+        People::of(settings, entries.map(|(config, _)| config))
+    }
+}
+
+impl Controlled for Reloader {
+    fn describe(&self) -> Description {
+        self.description.clone()
+    }
+
+    fn reload(self: Arc<Self>, check: bool) -> BoxFuture<'static, ReloadOutcome> {
+        self.reload_now("ptc reload", check).boxed()
+    }
+}
+
+/// Whether callers of a listener need tokens.
+fn has_tokens(http: &Http) -> bool {
+    !http.auth_disabled && (!http.tokens.is_empty() || http.oauth.is_some())
 }
 
 /// Keeps tokens out of results from now on.

@@ -11,10 +11,9 @@ use ptc_host::aggregator::{Aggregator, StartError};
 use ptc_host::time::timeout;
 use tracing::info;
 
-use super::assembly::upstream_card;
+use super::advertised::Advertised;
 use ptc_protocol::Service;
 use ptc_protocol::settings::{BootError, Settings};
-use ptc_tools::descriptions::SharedCard;
 
 /// How long the first list of tools waits for the upstreams. A client that gets the whole list at once need not ask
 /// again; a client that waits for 1.5 s may be gone.
@@ -58,8 +57,7 @@ impl Starting {
     pub(super) async fn finish(
         mut self,
         service: &Service,
-        settings: &Settings,
-        card: Option<&SharedCard>,
+        advertised: Option<&Advertised>,
     ) -> Option<BootError> {
         let patience = if self.upstreams.remembers_all() { FIRST_LIST_IF_KNOWN } else { FIRST_LIST };
         let started = match timeout(patience, &mut self.rest).await {
@@ -73,8 +71,8 @@ impl Starting {
         if let Err(failure) = started {
             return Some(BootError::new(failure.to_string()));
         }
-        if let Some(card) = card {
-            card.set(upstream_card(settings, &self.upstreams.unfiltered()));
+        if let Some(advertised) = advertised {
+            advertised.refresh();
         }
         service.end_starting();
         info!(event = "upstreams_started");
@@ -85,20 +83,15 @@ impl Starting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Command;
     use ptc_host::aggregator::{AggregatorOptions, SnapshotMode};
     use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
     use ptc_host::time;
 
-    use crate::options::command::arguments;
-    use crate::options::flags::ALL;
     use ptc_protocol::concurrency_limiter::CallLimits;
     use ptc_protocol::tool::Registry;
 
     #[tokio::test(start_paused = true)]
     async fn the_first_list_of_tools_waits_for_a_moment_only() {
-        let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
-        let settings = crate::options::resolve(&matches, ProcessEnv::default()).unwrap();
         let env = ProcessEnv::default();
         let never_listed = r#"{"upstreams": {"a": {"transport": "mcp_stdio", "command": "a"}}}"#;
         for (file, patience) in [(r#"{"upstreams": {}}"#, FIRST_LIST_IF_KNOWN), (never_listed, FIRST_LIST)] {
@@ -111,7 +104,7 @@ mod tests {
             let starting = Starting { upstreams, rest: futures_util::future::pending().boxed() };
             let begun = time::now();
             tokio::select! {
-                _ = starting.finish(&service, &settings, None) => panic!("nothing ever starts"),
+                _ = starting.finish(&service, None) => panic!("nothing ever starts"),
                 () = service.until_tools_are_listed() => {}
             }
             let waited = time::since(begun);

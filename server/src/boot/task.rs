@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use ptc_agent::llm::{Connect, Llm, ModelError, ModelRef};
-use ptc_host::aggregator::Aggregator;
+use ptc_host::aggregator::CurrentUpstreams;
 use ptc_host::catalog::snapshot;
 use ptc_host::config::ProcessEnv;
 use ptc_host::engine::Engine;
 use tracing::warn;
 
-use super::upstreams;
+use super::upstreams::client;
 use ptc_protocol::settings::{BootError, PayloadPolicy, Settings};
 use ptc_tools::lisp_eval::EvalOptions;
 use ptc_tools::lisp_task::{
-    CatalogOfCaller, LispTask, PlannerConfig, TaskCatalog, TaskOptions, capability_summary,
+    CatalogOfCaller, LispTask, PlannerConfig, SharedTaskCatalog, TaskCatalog, TaskOptions, capability_summary,
 };
 
 /// `lisp_task` over these upstreams.
@@ -24,14 +24,15 @@ use ptc_tools::lisp_task::{
 pub(super) fn task(
     settings: &Settings,
     engine: &Engine,
-    aggregator: &Arc<Aggregator>,
+    upstreams: &Arc<CurrentUpstreams>,
+    known: &SharedTaskCatalog,
     options: &EvalOptions,
 ) -> Result<LispTask, BootError> {
     let planner = &settings.planner;
     let mode = settings.aggregator.catalog_mode;
     let reference = ModelRef::parse(&planner.model, None, &settings.env);
     let model_name = reference.as_ref().map_or_else(|_| planner.model.clone(), ToString::to_string);
-    let (http, redactor) = (upstreams::client(settings)?, options.redactor.clone());
+    let (http, redactor) = (client(settings)?, options.redactor.clone());
     let model = model(reference, &settings.env, &Connect { http, redactor, ..Connect::default() });
     if let Err(why) = &model {
         warn!(event = "agentic_config_error", model = %model_name, "{why}");
@@ -39,12 +40,11 @@ pub(super) fn task(
     let catalog_bytes = settings.aggregator.catalog_bytes;
     // The operator's own summary is told to all.
     let is_told = planner.capability_summary.is_some();
-    let everything = aggregator.unfiltered().advertised();
-    let summary = capability_summary(planner, &everything, mode)?;
-    let told = summary.clone();
-    let (upstreams, known_by) = (Arc::downgrade(aggregator), planner.clone());
+    let told = known.get().summary.clone();
+    let planned = PlannerConfig::load(planner, &told)?;
+    let (current, known_by) = (Arc::downgrade(upstreams), planner.clone());
     let known_to: Arc<CatalogOfCaller> = Arc::new(move |authority, principal| {
-        let upstreams = upstreams.upgrade()?;
+        let upstreams = current.upgrade()?.current();
         let own = principal.filter(|principal| upstreams.has_own_lists(principal));
         let view = match (authority, own) {
             (None, None) => return None,
@@ -63,13 +63,9 @@ pub(super) fn task(
         engine: engine.clone(),
         model,
         model_name,
-        upstreams: aggregator.clone(),
-        planner: PlannerConfig::load(planner, &summary)?,
-        known: Arc::new(TaskCatalog {
-            snapshot: snapshot(&everything, mode, catalog_bytes),
-            catalog: everything,
-            summary,
-        }),
+        upstreams: upstreams.clone(),
+        planner: planned,
+        known: known.clone(),
         known_to: Some(known_to),
         limits: options.limits,
         caps: options.caps,

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::{Aggregator, AggregatorOptions, CallAudit, ListCache};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, CallAudit, ListCache, Sampler};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::MemoryBudget;
 use ptc_host::http::Client;
 use ptc_host::policy::CurrentPolicy;
 use ptc_host::sign_in::PROCESS;
+use ptc_host::sign_in::store::AuthStore;
+use tokio::runtime::Handle;
 use tracing::warn;
 
 use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
@@ -40,63 +42,115 @@ pub(super) fn load_upstreams(settings: &Settings) -> Result<Option<UpstreamsConf
     Ok(UpstreamsConfig::load(location, &options)?)
 }
 
-/// Opens the upstreams of the upstreams file without starting them; `None` without such a file.
-pub(super) fn open_upstreams(
-    settings: &Settings,
-    config: Option<UpstreamsConfig>,
-    policy: Option<&Arc<CurrentPolicy>>,
-    redactor: &Redactor,
-    memory: Option<&MemoryBudget>,
-    state: &ServerState,
+/// Opens sets of upstreams: one at the start, and others at reloads.
+pub(super) struct UpstreamOpener {
+    settings: Settings,
+    http: Client,
+    sampler: Option<Arc<dyn Sampler>>,
+    policy: Option<Arc<CurrentPolicy>>,
+    redactor: Redactor,
+    memory: Option<MemoryBudget>,
+    /// The store of sign-ins that processes share, if there is one.
+    sign_ins: Option<Arc<dyn AuthStore>>,
     audit: Option<Arc<AuditLog>>,
-) -> Result<Option<Arc<Aggregator>>, BootError> {
-    let http = client(settings)?;
-    let model = settings.aggregator.sampling_model.as_deref();
-    // Checked before anything is started: most mistakes are in the model's name and key.
-    let sampler = model.map(|name| sampling::open(name, &settings.env, http.clone(), redactor));
-    let sampler =
-        sampler.transpose().map_err(|error| BootError::new(format!("--sampling-model: {error}")))?;
-    let Some(config) = config else { return Ok(None) };
-    for warning in &config.warnings {
-        warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
+    /// Where the tasks of upstreams run.
+    owner: Handle,
+}
+
+impl UpstreamOpener {
+    /// For a server of these settings, on the current runtime.
+    ///
+    /// # Errors
+    /// The file of certificate authorities or the model that answers upstreams cannot be used.
+    pub(super) fn new(
+        settings: &Settings,
+        policy: Option<&Arc<CurrentPolicy>>,
+        redactor: &Redactor,
+        memory: Option<&MemoryBudget>,
+        state: &ServerState,
+        audit: Option<Arc<AuditLog>>,
+    ) -> Result<UpstreamOpener, BootError> {
+        let http = client(settings)?;
+        let model = settings.aggregator.sampling_model.as_deref();
+        // Checked before anything is started: most mistakes are in the model's name and key.
+        let sampler = model.map(|name| sampling::open(name, &settings.env, http.clone(), redactor));
+        let sampler =
+            sampler.transpose().map_err(|error| BootError::new(format!("--sampling-model: {error}")))?;
+        Ok(UpstreamOpener {
+            settings: settings.clone(),
+            http,
+            sampler,
+            policy: policy.cloned(),
+            redactor: redactor.clone(),
+            memory: memory.cloned(),
+            sign_ins: state.sign_ins(),
+            audit,
+            owner: Handle::current(),
+        })
     }
-    for warning in config.sampling_warnings(sampler.is_some()) {
-        warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
-    }
-    let auth_store = match state.sign_ins() {
-        Some(shared) => shared,
-        None => {
-            let place = &settings.state;
-            let word = place.key_in_keyring.then(|| KEYRING.to_owned());
-            let key = KeyPlace { file: place.secret_file.clone(), word };
-            StorePlace::of(&settings.env, place.dir.clone(), key).open_for(&config).map_err(BootError::new)?
+
+    /// Opens the upstreams of a file without starting them. Those that are the same as in the set `before` stay what they are.
+    ///
+    /// # Errors
+    /// All entries that cannot work, or a store of sign-ins that cannot be opened.
+    pub(super) fn open(
+        &self,
+        config: UpstreamsConfig,
+        before: Option<&Aggregator>,
+    ) -> Result<Arc<Aggregator>, BootError> {
+        let sampling = config.sampling_warnings(self.sampler.is_some());
+        for warning in config.warnings.iter().chain(&sampling) {
+            warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
         }
-    };
-    let options = AggregatorOptions {
-        auth_store,
-        approval_ttl: settings.aggregator.approval_ttl,
-        audit: audit.map(|audit| audit as Arc<dyn CallAudit>),
-        // Callers over HTTP sign in for themselves, and see only what they may (auth.md 12.2).
-        principal: settings.http.is_none().then(|| PROCESS.into()),
-        // Without tokens all callers are the same principal.
-        shown_to: match &settings.http {
-            None => Some(PROCESS.into()),
-            Some(http) => (http.tokens.is_empty() && http.oauth.is_none()).then(|| ANONYMOUS.into()),
-        },
-        sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
-        limits: settings.aggregator.limits,
-        questions: settings.questions.are_on(),
-        redactor: redactor.clone(),
-        http,
-        sampler,
-        // The planner reads the results of its calls when it repairs a program.
-        overviews: settings.profile == Profile::Debug || settings.planner.enabled,
-        memory: memory.cloned(),
-        list_cache: settings.aggregator.list_cache.clone().map(ListCache::new),
-        seen_shapes: settings.aggregator.seen_shapes,
-        tasks: true,
-        policy: policy.cloned(),
-        ..AggregatorOptions::new(settings.aggregator.snapshot_mode)
-    };
-    Aggregator::open(config, options).map(Some).map_err(|error| BootError::new(error.to_string()))
+        let options = self.options(&config)?;
+        let opened = match before {
+            None => Aggregator::open(config, options),
+            Some(before) => Aggregator::succeeding(before, config, options),
+        };
+        opened.map_err(|error| BootError::new(error.to_string()))
+    }
+
+    fn options(&self, config: &UpstreamsConfig) -> Result<AggregatorOptions, BootError> {
+        let settings = &self.settings;
+        let auth_store = match &self.sign_ins {
+            Some(shared) => shared.clone(),
+            None => {
+                let place = &settings.state;
+                let word = place.key_in_keyring.then(|| KEYRING.to_owned());
+                let key = KeyPlace { file: place.secret_file.clone(), word };
+                let place = StorePlace::of(&settings.env, place.dir.clone(), key);
+                place.open_for(config).map_err(BootError::new)?
+            }
+        };
+        Ok(AggregatorOptions {
+            auth_store,
+            approval_ttl: settings.aggregator.approval_ttl,
+            audit: self.audit.clone().map(|audit| audit as Arc<dyn CallAudit>),
+            // Callers over HTTP sign in for themselves, and see only what they may (auth.md 12.2).
+            principal: settings.http.is_none().then(|| PROCESS.into()),
+            // Without tokens all callers are the same principal.
+            shown_to: match &settings.http {
+                None => Some(PROCESS.into()),
+                Some(http) => (http.tokens.is_empty() && http.oauth.is_none()).then(|| ANONYMOUS.into()),
+            },
+            sign_in_page: settings
+                .http
+                .as_ref()
+                .and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
+            limits: settings.aggregator.limits,
+            questions: settings.questions.are_on(),
+            redactor: self.redactor.clone(),
+            http: self.http.clone(),
+            sampler: self.sampler.clone(),
+            // The planner reads the results of its calls when it repairs a program.
+            overviews: settings.profile == Profile::Debug || settings.planner.enabled,
+            memory: self.memory.clone(),
+            list_cache: settings.aggregator.list_cache.clone().map(ListCache::new),
+            seen_shapes: settings.aggregator.seen_shapes,
+            owner: self.owner.clone(),
+            tasks: true,
+            policy: self.policy.clone(),
+            ..AggregatorOptions::new(settings.aggregator.snapshot_mode)
+        })
+    }
 }

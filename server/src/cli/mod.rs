@@ -13,6 +13,7 @@ pub mod eval;
 pub mod health;
 pub mod limits;
 pub mod policy;
+pub mod reload;
 pub mod repl;
 pub mod report;
 pub mod runs;
@@ -87,6 +88,8 @@ enum CliCommand {
     Policy(policy::PolicyArgs),
     /// Check the files of an audit log
     Audit(audit::AuditArgs),
+    /// Have a running server read its files again: upstreams, credentials, tokens, policy, certificate, settings
+    Reload(reload::ReloadArgs),
     /// List, show or cancel the suspended programs of a running server
     Runs(runs::RunsArgs),
     /// Import the servers that your MCP clients are configured with
@@ -152,6 +155,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         CliCommand::State(args) => store::run(&args),
         CliCommand::Policy(args) => policy::run(&args),
         CliCommand::Audit(args) => audit::run(&args),
+        CliCommand::Reload(args) => reload::run(&args),
         CliCommand::Runs(args) => runs::run(&args),
         CliCommand::Import(args) => setup::import::run(args),
         CliCommand::Init(args) => setup::init::run(args),

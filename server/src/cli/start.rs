@@ -9,7 +9,8 @@ use ptc_host::credentials::Redactor;
 use ptc_host::visible::visible;
 use tracing::{error, warn};
 
-use crate::boot;
+use crate::boot::{self, Origin};
+use crate::options::SettingsSource;
 use crate::options::command::{GivenOptions, OptionGroups};
 use crate::options::flags::{ALL, OptionGroup};
 use ptc_observers::log;
@@ -30,14 +31,15 @@ pub(crate) type StartArgs = GivenOptions<Everything>;
 /// Serves until the client leaves or a signal comes.
 pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
     let redactor = Redactor::new();
-    let settings = match crate::options::resolve(&args.0, ProcessEnv::current()) {
+    let source = SettingsSource::new(args.0.clone(), ProcessEnv::current());
+    let settings = match source.read() {
         Ok(settings) => settings,
         Err(failure) => {
             let _log = log::init(ptc_protocol::settings::LogLevel::Info, redactor);
             return refuse(&failure);
         }
     };
-    let _log = log::init(settings.log_level, redactor.clone());
+    let log = log::init(settings.log_level, redactor.clone());
     for warning in &settings.warnings {
         warn!(event = warning.event, "{}", warning.message);
     }
@@ -45,7 +47,8 @@ pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
     if settings.http.is_none() && std::io::stdin().is_terminal() {
         errln!("ptc: MCP is spoken here on standard input; to try programs: ptc repl");
     }
-    match boot::serve(settings, redactor, extensions) {
+    let origin = Origin { source, log: log.level().clone() };
+    match boot::serve(settings, origin, redactor, extensions) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => refuse(&failure),
     }

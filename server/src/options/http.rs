@@ -11,9 +11,7 @@ use ptc_host::sign_in::PROCESS;
 use super::values::Values;
 use ptc_protocol::principal::ANONYMOUS;
 use ptc_protocol::settings::BootError;
-use ptc_protocol::settings::{
-    EvaluationLimits, Health, Http, NamedToken, PublicUrl, RateLimit, TokenSources,
-};
+use ptc_protocol::settings::{EvaluationLimits, Health, Http, NamedToken, PublicUrl, RateLimit};
 use ptc_runs::webhook::ANSWERS;
 
 /// Least length of a token, in bytes.
@@ -62,8 +60,7 @@ pub(super) fn resolve(
     if (1..paths.len()).any(|at| paths[..at].contains(&paths[at])) {
         return Err(BootError::new("HTTP paths must be distinct"));
     }
-    let token_sources = token_sources(values);
-    let tokens = read_all(&token_sources)?;
+    let tokens = read_all(values)?;
     let auth_disabled = values.switch("http-disable-auth");
     let oauth =
         super::access_tokens::resolve(values, public_url.as_ref(), auth_disabled, !tokens.is_empty())?;
@@ -139,7 +136,6 @@ pub(super) fn resolve(
         max_in_flight: values.size("http-max-in-flight-per-session")?,
         rate_limit: rate_limit(values, has_auth)?,
         tokens,
-        token_sources,
         oauth,
         metrics: values.switch("http-metrics"),
         metrics_path,
@@ -225,30 +221,22 @@ fn check_auth(
     Ok(())
 }
 
-fn token_sources(values: &Values<'_>) -> TokenSources {
-    let fixed = values.text("http-auth-token");
-    TokenSources {
-        fixed: fixed.map(|token| NamedToken {
-            name: UNNAMED[0].into(),
-            token: Secret::new(token),
-            is_operator: false,
-        }),
-        file: values.path("http-auth-token-file"),
-        operator_file: values.path("http-operator-token-file"),
-    }
-}
-
-/// The tokens of all sources, at the start and at a reload.
+/// The tokens of all sources.
 ///
 /// # Errors
 /// A file cannot be read or is at fault, two callers have one name, or a token is too short or too long.
-pub(crate) fn read_all(sources: &TokenSources) -> Result<Vec<NamedToken>, BootError> {
-    let mut tokens: Vec<NamedToken> = sources.fixed.iter().cloned().collect();
-    if let Some(path) = &sources.file {
-        tokens.extend(read_tokens("http-auth-token-file", path, UNNAMED[0], false)?);
+fn read_all(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
+    let fixed = values.text("http-auth-token").map(|token| NamedToken {
+        name: UNNAMED[0].into(),
+        token: Secret::new(token),
+        is_operator: false,
+    });
+    let mut tokens: Vec<NamedToken> = fixed.into_iter().collect();
+    if let Some(path) = values.path("http-auth-token-file") {
+        tokens.extend(read_tokens("http-auth-token-file", &path, UNNAMED[0], false)?);
     }
-    if let Some(path) = &sources.operator_file {
-        tokens.extend(read_tokens("http-operator-token-file", path, UNNAMED[1], true)?);
+    if let Some(path) = values.path("http-operator-token-file") {
+        tokens.extend(read_tokens("http-operator-token-file", &path, UNNAMED[1], true)?);
     }
     for (at, token) in tokens.iter().enumerate() {
         // A file may name a caller twice: with its old token and its new one.

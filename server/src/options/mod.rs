@@ -16,12 +16,13 @@ mod memory;
 mod resolve;
 pub mod settings_file;
 pub(crate) mod sign_in_store;
+pub(crate) mod source;
 pub(crate) mod state;
 mod webhook;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use http::read_all as read_tokens;
 pub use resolve::resolve;
 pub(crate) use resolve::{cache_folder, sources};
+pub use source::SettingsSource;

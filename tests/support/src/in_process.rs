@@ -164,7 +164,7 @@ impl Listener {
             call_budget: Duration::from_secs(30),
             memory,
             telemetry,
-            sites: Vec::new(),
+            upstreams: None,
             verifier: None,
             login: None,
         };

@@ -63,6 +63,13 @@ impl Launch {
         }
     }
 
+    /// With further flags.
+    #[must_use]
+    pub fn with_flags(mut self, flags: &[&str]) -> Launch {
+        self.flags.extend(flags.iter().map(|&flag| flag.into()));
+        self
+    }
+
     /// With a variable, which it has none of otherwise but `HOME`.
     #[must_use]
     pub fn with_variable(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Launch {

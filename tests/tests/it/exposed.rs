@@ -367,7 +367,7 @@ fn a_modern_client_listens() {
     let meta = json!({"io.modelcontextprotocol/subscriptionId": channel});
     let acknowledged = client.told();
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    let offered = json!({"resourceSubscriptions": ["ptc://a/text:1"], "promptsListChanged": true});
+    let offered = json!({"resourceSubscriptions": ["ptc://a/text:1"], "promptsListChanged": true, "toolsListChanged": true});
     assert_eq!(acknowledged["params"], json!({"notifications": offered, "_meta": meta}));
     client.tool("a", "touch", "text:1");
     assert_eq!(client.told()["params"], json!({"uri": "ptc://a/text:1", "_meta": meta}));

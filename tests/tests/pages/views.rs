@@ -9,7 +9,7 @@ use regex::Regex;
 use crate::root;
 
 /// Uses of `Aggregator::unfiltered`: the file, how many it has, and why.
-const UNFILTERED: [(&str, usize, &str); 16] = [
+const UNFILTERED: [(&str, usize, &str); 14] = [
     (
         "host/src/aggregator/current_upstreams.rs",
         1,
@@ -18,7 +18,7 @@ const UNFILTERED: [(&str, usize, &str); 16] = [
     ("observers/src/sources.rs", 1, "the figures of all upstreams, for the operator's monitoring"),
     (
         "protocol/src/exposed_features.rs",
-        4,
+        5,
         "events of upstreams, and the subscriptions of all clients together: each was admitted",
     ),
     (
@@ -26,14 +26,8 @@ const UNFILTERED: [(&str, usize, &str); 16] = [
         3,
         "the card of a server without a policy; labels of figures; whether anybody is asked",
     ),
-    ("server/src/boot/list_updates.rs", 1, "the card of a server without a policy"),
-    (
-        "server/src/boot/mod.rs",
-        1,
-        "the sites of the sign-in page, which asks for the caller's grant before it begins",
-    ),
-    ("server/src/boot/slow_starts.rs", 1, "the card of a server without a policy"),
-    ("server/src/boot/task.rs", 1, "the planner of a server without a policy"),
+    ("server/src/boot/advertised.rs", 3, "card and planner of a server without a policy"),
+    ("server/src/boot/reload.rs", 2, "whether anybody is asked, before and after a reload"),
     ("server/src/cli/agent/chat.rs", 1, "the operator's own command"),
     ("server/src/cli/agent/native.rs", 2, "the operator's own command"),
     ("server/src/cli/agent/setup.rs", 1, "the operator's own command"),

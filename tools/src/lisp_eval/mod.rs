@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, Render};
+use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, Render, pinned};
 use ptc_host::policy::Authority;
 use ptc_mcp::json::Raw;
 
@@ -87,7 +87,7 @@ impl LispEval {
                 json: false,
             },
             max_attached_bytes: options.max_attached_bytes,
-            upstreams: options.upstreams.clone(),
+            upstreams: options.upstreams.as_ref().map(pinned),
             progress: context.progress.clone(),
             audience: context.audience.clone(),
             permit: Some(context.permit.shared()),

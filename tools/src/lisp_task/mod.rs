@@ -19,7 +19,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use options::{CatalogOfCaller, NAME, TaskCatalog, TaskOptions};
+pub use options::{CatalogOfCaller, NAME, SharedTaskCatalog, TaskCatalog, TaskOptions};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -48,7 +48,7 @@ impl LispTask {
 
 impl Tool for LispTask {
     fn definition(&self) -> Definition {
-        definition::definition(&self.options, &self.options.known.summary)
+        definition::definition(&self.options, &self.options.known.get().summary)
     }
 
     fn definition_for(&self, authority: &Arc<Authority>) -> Definition {

@@ -7,6 +7,7 @@ use ptc_host::catalog::Catalog;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls, Limits};
 use ptc_host::policy::Authority;
+use ptc_host::sync::RwLock;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::settings::Profile;
 use std::sync::Arc;
@@ -24,6 +25,27 @@ pub struct TaskCatalog {
     pub snapshot: String,
     /// The summary of the upstreams for callers.
     pub summary: String,
+}
+
+/// What is told of all upstreams, which may be exchanged while the server runs.
+#[derive(Clone, Debug)]
+pub struct SharedTaskCatalog(Arc<RwLock<Arc<TaskCatalog>>>);
+
+impl SharedTaskCatalog {
+    /// This catalog.
+    pub fn new(catalog: TaskCatalog) -> Self {
+        SharedTaskCatalog(Arc::new(RwLock::new(Arc::new(catalog))))
+    }
+
+    /// The catalog of tasks that begin now.
+    pub fn get(&self) -> Arc<TaskCatalog> {
+        self.0.read().clone()
+    }
+
+    /// Tells tasks that begin later of another one.
+    pub fn set(&self, catalog: TaskCatalog) {
+        *self.0.write() = Arc::new(catalog);
+    }
 }
 
 /// Makes the catalog of callers with an authority, or with the lists that the one of a name has of its own; `None` if that is
@@ -46,7 +68,7 @@ impl TaskOptions {
         let known_to = self.known_to.as_ref();
         match known_to.and_then(|known_to| known_to(authority, principal)) {
             Some(known) => Arc::new(known),
-            None => self.known.clone(),
+            None => self.known.get(),
         }
     }
 }
@@ -63,7 +85,7 @@ pub struct TaskOptions {
     /// Answers `tool/call` and discovery.
     pub upstreams: Arc<dyn HostCalls>,
     /// What is told of all upstreams.
-    pub known: Arc<TaskCatalog>,
+    pub known: SharedTaskCatalog,
     /// Makes what the planner of one caller is told, whom the policy may not show all upstreams, or who has lists of its own.
     pub known_to: Option<Arc<CatalogOfCaller>>,
     /// Turns and the operator's texts.

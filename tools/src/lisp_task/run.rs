@@ -8,7 +8,7 @@ use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_host::aggregator::{note_on_failures, notes_on_calls};
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue, ObservedCalls};
+use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue, ObservedCalls, pinned};
 use ptc_host::time::{self, Instant};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::Reason;
@@ -141,7 +141,7 @@ fn run_options(
         |turn: &Turn| turn.error.as_ref().and_then(|_| feedback::upstream_summary(&turn.upstream_calls));
     RunOptions {
         context: task.context.clone(),
-        upstreams: Some(Arc::new(ObservedCalls::new(options.upstreams.clone(), Arc::new(ledger.clone())))),
+        upstreams: Some(Arc::new(ObservedCalls::new(pinned(&options.upstreams), Arc::new(ledger.clone())))),
         observer: Some(Arc::new(observer)),
         budget: Some(Arc::new(guard)),
         feedback: Some(Arc::new(summary)),

@@ -96,8 +96,9 @@ fn catalog() -> Catalog {
     Catalog::new([entry])
 }
 
-fn known(summary: &str) -> Arc<TaskCatalog> {
-    Arc::new(TaskCatalog { catalog: catalog(), snapshot: "SNAPSHOT".into(), summary: summary.into() })
+fn known(summary: &str) -> SharedTaskCatalog {
+    let (snapshot, summary) = ("SNAPSHOT".into(), summary.into());
+    SharedTaskCatalog::new(TaskCatalog { catalog: catalog(), snapshot, summary })
 }
 
 fn options(model: Result<Arc<dyn Llm>, String>) -> TaskOptions {

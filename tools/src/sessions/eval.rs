@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
+use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render, pinned};
 use ptc_mcp::json::{Kind, Raw, object_text};
 
 use super::arguments::{Arguments, args_error};
@@ -108,7 +108,7 @@ impl Eval {
                 json: false,
             },
             max_attached_bytes: self.options.max_attached_bytes,
-            upstreams: self.options.upstreams.clone(),
+            upstreams: self.options.upstreams.as_ref().map(pinned),
             progress: context.progress.clone(),
             audience: context.audience.clone(),
             permit: Some(context.permit.shared()),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use ptc_host::aggregator::CurrentUpstreams;
 use ptc_host::engine::{Engine, MemoryBudget};
 use ptc_host::issuers::{Login, TokenVerifier};
-use ptc_host::sign_in::Site;
 use ptc_host::time::{self, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
@@ -69,8 +69,8 @@ pub struct Listening {
     pub memory: MemoryBudget,
     /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
-    /// The upstreams to which callers sign in.
-    pub sites: Vec<Arc<Site>>,
+    /// The upstreams, to some of which callers sign in.
+    pub upstreams: Option<Arc<CurrentUpstreams>>,
     /// Verifies access tokens, if the settings accept some.
     pub verifier: Option<Arc<dyn TokenVerifier>>,
     /// Signs people in for the console and the sign-in page.
@@ -176,7 +176,7 @@ impl HttpServer {
             console: settings.console,
             sign_in: (settings.public_url.clone()).map(|public| {
                 let login = listening.login.and_then(PageLogin::new);
-                Arc::new(SignInPage::new(public, listening.sites, login))
+                Arc::new(SignInPage::new(public, listening.upstreams, login))
             }),
             public_url: settings.public_url.clone(),
             started: time::now(),

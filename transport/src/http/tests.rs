@@ -20,7 +20,7 @@ use super::endpoint::Endpoint;
 use super::{BoundListener, HttpServer, Listening};
 use ptc_host::issuers::{TokenRefusal, TokenVerifier, Verification, VerifiedToken};
 use ptc_protocol::SessionNeed;
-use ptc_protocol::settings::{Http, InboundOAuth, NamedToken, PublicUrl, RateLimit, TokenSources};
+use ptc_protocol::settings::{Http, InboundOAuth, NamedToken, PublicUrl, RateLimit};
 use ptc_protocol::testing::{Strings, mock_service};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -31,7 +31,6 @@ fn settings() -> Http {
         port: 0,
         path: "/mcp".into(),
         tokens: vec![],
-        token_sources: TokenSources::default(),
         oauth: None,
         auth_disabled: true,
         allowed_origins: vec![],
@@ -91,7 +90,7 @@ impl Server {
             call_budget: Duration::from_secs(30),
             memory: MemoryBudget::new(1 << 30),
             telemetry: Arc::default(),
-            sites: Vec::new(),
+            upstreams: None,
             verifier,
             login: None,
         };
@@ -1291,7 +1290,7 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
         call_budget: Duration::from_secs(30),
         memory: MemoryBudget::new(1 << 30),
         telemetry: Arc::default(),
-        sites: Vec::new(),
+        upstreams: None,
         verifier: None,
         login: None,
     };

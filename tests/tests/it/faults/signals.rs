@@ -55,8 +55,8 @@ fn a_listener_answers_what_it_took_on_and_refuses_the_rest() {
     let mut server = launch.on_http();
     let calls: Vec<_> = (0..CALLS).map(|_| server.call(&until(&file))).collect();
     wait_until("all wait", || server.eval(&waiting()) == format!("user=> {CALLS}"));
-    for ignored in [SIGHUP, SIGUSR1, SIGUSR2] {
-        server.server.signal(ignored);
+    for harmless in [SIGHUP, SIGUSR1, SIGUSR2] {
+        server.server.signal(harmless);
         assert_eq!(server.get("/ready").status, 200);
     }
     server.server.signal(SIGTERM);

@@ -161,7 +161,7 @@ async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: St
 impl SignInPage {
     /// Completes the sign-in of the upstream to which the answer belongs.
     async fn complete(&self, callback: &Callback, browser: &str) -> ClosingPage {
-        for site in &self.sites {
+        for site in self.sites() {
             match site.complete_in(callback.clone(), Some(browser)).await {
                 Ok(Some(_)) => return ClosingPage::SignedIn,
                 Ok(None) => {}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ptc_host::aggregator::CurrentUpstreams;
 use ptc_host::config::OAuthIdentity;
 use ptc_host::policy::Identity;
 use ptc_host::sign_in::{Site, client_document, document_address, redirect_address};
@@ -13,7 +14,7 @@ use super::login::PageLogin;
 /// The page, and the upstreams for which callers sign in on it.
 pub(in crate::http) struct SignInPage {
     pub(super) public: PublicUrl,
-    pub(super) sites: Vec<Arc<Site>>,
+    upstreams: Option<Arc<CurrentUpstreams>>,
     /// The client ID metadata document.
     pub(super) client: String,
     /// The sign-in of people at an issuer, if there is one.
@@ -24,19 +25,25 @@ impl SignInPage {
     /// The page at this URL, for upstreams that people sign in to.
     pub(in crate::http) fn new(
         public: PublicUrl,
-        mut sites: Vec<Arc<Site>>,
+        upstreams: Option<Arc<CurrentUpstreams>>,
         login: Option<PageLogin>,
     ) -> SignInPage {
-        sites.retain(|site| site.config().grant.has_person());
         let origin = public.origin();
         let client = client_document(&document_address(origin), &[redirect_address(origin)]).to_string();
-        SignInPage { public, sites, client, login }
+        SignInPage { public, upstreams, client, login }
     }
+
+    /// The upstreams that people sign in to now.
+    pub(super) fn sites(&self) -> impl Iterator<Item = Arc<Site>> + use<> {
+        let sites = self.upstreams.as_ref().map(|upstreams| upstreams.sites()).unwrap_or_default();
+        sites.into_iter().filter(|site| site.config().grant.has_person())
+    }
+
     /// The upstream of this name, if the caller signs in to it for itself: only the operator makes a sign-in that all callers share,
     /// and one that the policy does not show to the caller is none.
-    pub(super) fn site_of(&self, upstream: &str, caller: &Principal) -> Option<&Arc<Site>> {
+    pub(super) fn site_of(&self, upstream: &str, caller: &Principal) -> Option<Arc<Site>> {
         let grant = caller.authority().map(|authority| &authority.grant);
-        let site = self.sites.iter().find(|site| site.name() == upstream)?;
+        let site = self.sites().find(|site| site.name() == upstream)?;
         if !grant.is_none_or(|grant| grant.upstream(upstream)) {
             return None;
         }

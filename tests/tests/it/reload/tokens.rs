@@ -10,7 +10,7 @@ use ptc_test_support::process::{Answer, Http, Launch, until, waiting};
 use ptc_test_support::wait_until;
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_ptc-under-test");
+use super::PROGRAM;
 
 /// A token for each letter.
 fn token(letter: &str) -> String {

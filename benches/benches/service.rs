@@ -121,7 +121,7 @@ async fn ptc() -> SocketAddr {
         call_budget: Duration::from_secs(30),
         memory,
         telemetry,
-        sites: Vec::new(),
+        upstreams: None,
         verifier: None,
         login: None,
     };

@@ -15,7 +15,7 @@ use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
 use smallvec::SmallVec;
 
-use super::tool::{CallContext, RequestOrigin, ToolReply};
+use super::tool::{CallContext, RequestOrigin, ToolReply, Unfinished};
 use crate::principal::{Owner, Principal};
 use crate::report::CallReport;
 use crate::timestamp;
@@ -130,6 +130,8 @@ pub struct AnswerSummary {
     pub reason: Option<String>,
     /// True if the tool did its work rather than refuse the call.
     pub ran: bool,
+    /// What its program goes on doing, if the call was answered before it ended.
+    pub unfinished: Option<Unfinished>,
     /// True if the answer names an evaluation.
     pub is_eval: bool,
     /// All other facts.
@@ -235,6 +237,7 @@ impl CallSpan {
             is_error: reply.is_error,
             ran: !matches!(reason.as_deref(), Some("args_error" | "session_args_error" | "busy")),
             reason,
+            unfinished: reply.unfinished,
             is_eval: reply.eval_id.is_some(),
             report: reply.report.take(),
         };

@@ -21,7 +21,7 @@ use ptc_protocol::Elicitation;
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::timestamp;
-use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply};
+use ptc_protocol::tool::{CallContext, ClientReach, Instead, ReplyText, ToolReply, Unfinished};
 
 /// The version of the format, stored and in `requestState`. A build with another version leaves the record alone.
 pub(super) const VERSION: u8 = 5;
@@ -372,6 +372,10 @@ impl StoredReply {
             attachments: Attachments::of(contents.collect()),
             eval_id: self.eval.map(EvalId::from_number),
             report: None,
+            unfinished: match &self.instead {
+                Some(StoredInstead::Input { .. }) => Some(Unfinished::Waiting),
+                _ => None,
+            },
             instead: self.instead.clone().map(|instead| match instead {
                 StoredInstead::Refused(error) => Box::new(Instead::Refused(error.into_error())),
                 StoredInstead::Written(members) => Box::new(Instead::Written(members)),

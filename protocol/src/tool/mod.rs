@@ -20,7 +20,7 @@ pub use dialect::{CallExtras, QuestionDialect};
 pub use registry::Registry;
 pub use reply::ToolReply;
 pub(crate) use reply::short_name;
-pub use reply::{Instead, ReplyText, Task, TaskState};
+pub use reply::{Instead, ReplyText, Task, TaskState, Unfinished};
 
 use ptc_mcp::json::Raw;
 

@@ -48,6 +48,17 @@ pub struct ToolReply {
     pub report: Option<Arc<CallReport>>,
     /// The answer in place of a result, if there is none yet.
     pub instead: Option<Box<Instead>>,
+    /// What its program goes on doing, if it has not ended.
+    pub unfinished: Option<Unfinished>,
+}
+
+/// What the program of a call does that was answered before it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// It waits for people.
+    Waiting,
+    /// It runs on.
+    Running,
 }
 
 /// An answer in place of a result.
@@ -93,13 +104,20 @@ impl ToolReply {
             eval_id: None,
             report: None,
             instead: None,
+            unfinished: None,
         }
+    }
+
+    /// The same reply, about a program that has not ended.
+    #[must_use]
+    pub fn still(self, unfinished: Unfinished) -> Self {
+        ToolReply { unfinished: Some(unfinished), ..self }
     }
 
     /// Asks the client for input, with which it calls again.
     pub fn input_required(requests: String, state: String) -> Self {
         let instead = Some(Box::new(Instead::Input { requests, state }));
-        ToolReply { instead, ..Self::text(false, "input required") }
+        ToolReply { instead, ..Self::text(false, "input required").still(Unfinished::Waiting) }
     }
 
     /// A result given by the text of its members: a repeated result, or one that does not come from a tool.
@@ -115,7 +133,8 @@ impl ToolReply {
 
     /// Answers with the task that the call has become.
     pub fn task(task: Task) -> Self {
-        ToolReply { instead: Some(Box::new(Instead::Task(task))), ..Self::text(false, "task") }
+        let instead = Some(Box::new(Instead::Task(task)));
+        ToolReply { instead, ..Self::text(false, "task").still(Unfinished::Running) }
     }
 
     /// A result with this text and this structured content.

@@ -7,7 +7,7 @@ use super::guard::guard;
 use super::limits::caps;
 use super::sections::Sections;
 use ptc_protocol::settings::Profile;
-use ptc_protocol::tool::ToolReply;
+use ptc_protocol::tool::{ToolReply, Unfinished};
 use ptc_runs::RunView;
 
 /// The answer of a program that runs.
@@ -29,7 +29,7 @@ pub(in super::super) fn running(shaper: &Shaper, run: &RunView) -> ToolReply {
         Profile::Structured => ToolReply::structured(false, text(run, shown, omitted), structured()),
         Profile::Debug => ToolReply::mirrored(false, structured()),
     };
-    guard(shaper, reply)
+    guard(shaper, reply.still(Unfinished::Running))
 }
 
 /// The answer about a run that was cancelled.

@@ -10,7 +10,7 @@ use super::feedback::block;
 use super::guard::guard;
 use super::sections::Sections;
 use ptc_protocol::settings::Profile;
-use ptc_protocol::tool::ToolReply;
+use ptc_protocol::tool::{ToolReply, Unfinished};
 use ptc_runs::RunView;
 
 /// The answer about a program that waits. `console` is the page where people answer; `notes` are about answers that
@@ -28,7 +28,7 @@ pub(in super::super) fn waiting(
         Profile::Structured => ToolReply::structured(false, text(run, page.as_deref(), notes), structured()),
         Profile::Debug => ToolReply::mirrored(false, structured()),
     };
-    guard(shaper, reply)
+    guard(shaper, reply.still(Unfinished::Waiting))
 }
 
 /// True if the model may deliver the user's answer.

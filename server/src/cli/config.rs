@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Subcommand};
 use ptc_host::config::ProcessEnv;
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Map, Value, json};
@@ -57,7 +57,7 @@ pub fn run(args: &ConfigArgs) -> ExitCode {
 
 fn show(args: &ShowArgs) -> ExitCode {
     let env = ProcessEnv::current();
-    let rows = match rows(args, &env) {
+    let rows = match rows(&args.options.0, &env, args.all) {
         Ok(rows) => rows,
         Err(fault) => return report::fault(&fault.to_string()),
     };
@@ -78,18 +78,30 @@ fn show(args: &ShowArgs) -> ExitCode {
 }
 
 /// An option, as it is shown.
-struct Row {
-    flag: &'static Flag,
-    value: String,
-    source: String,
+pub(super) struct Row {
+    pub(super) flag: &'static Flag,
+    pub(super) value: String,
+    pub(super) source: String,
+    /// The texts of which something is not shown.
+    pub(super) secrets: Vec<String>,
 }
 
-fn rows(args: &ShowArgs, env: &ProcessEnv) -> Result<Vec<Row>, BootError> {
-    let (env, file) = options::sources(&args.options.0, env.clone())?;
-    let values = Values::new(&args.options.0, &env, &file);
+/// The options that are set in these arguments, this environment and the files that both name; with `all`, the others as well,
+/// with their defaults.
+///
+/// # Errors
+/// The file of `--env-file` or `--config` cannot be read, or is wrong.
+pub(super) fn rows(matches: &ArgMatches, env: &ProcessEnv, all: bool) -> Result<Vec<Row>, BootError> {
+    let (env, file) = options::sources(matches, env.clone())?;
+    let values = Values::new(matches, &env, &file);
     let flags = ALL.iter().flat_map(|group| group.flags);
     let row = |flag: &'static Flag| match values.origin(flag.name) {
-        Some((texts, source)) => Some(Row { flag, value: told(flag, &texts.join(",")), source }),
+        Some((texts, source)) => {
+            let shown: Vec<String> = texts.iter().map(|text| told(flag, text)).collect();
+            let hidden = texts.iter().zip(&shown).filter(|(text, shown)| text != shown);
+            let secrets = hidden.map(|(text, _)| text.clone()).collect();
+            Some(Row { flag, value: shown.join(","), source, secrets })
+        }
         None => {
             let value = match flag.default {
                 Fallback::Unset => "-".to_owned(),
@@ -97,7 +109,7 @@ fn rows(args: &ShowArgs, env: &ProcessEnv) -> Result<Vec<Row>, BootError> {
                 Fallback::On(on) => on.to_string(),
                 Fallback::Word(text) | Fallback::Derived(text) => text.to_owned(),
             };
-            args.all.then(|| Row { flag, value, source: "default".to_owned() })
+            all.then(|| Row { flag, value, source: "default".to_owned(), secrets: Vec::new() })
         }
     };
     Ok(flags.filter_map(row).collect())

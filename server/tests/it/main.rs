@@ -1,5 +1,6 @@
 //! The command as a process: its outputs, its REPL, its secrets, its variables, and everything that clients can send over the wire.
 
+mod bundle;
 mod output;
 mod policy;
 mod repl;

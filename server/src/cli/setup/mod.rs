@@ -31,6 +31,7 @@ use std::path::Path;
 use ptc_host::config::ProcessEnv;
 
 pub(super) use init::quoted;
+pub(super) use upstreams_file::object;
 
 /// The clients with a file of the person here, each with its name and label.
 pub(super) fn client_states(

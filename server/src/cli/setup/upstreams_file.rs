@@ -221,7 +221,7 @@ fn is_unset_variable(fault: &str) -> bool {
 
 /// The object of a JSON text with comments.
 #[expect(clippy::disallowed_methods, reason = "entry point: object()")]
-pub(super) fn object(text: &str) -> Result<Map, String> {
+pub(in crate::cli) fn object(text: &str) -> Result<Map, String> {
     let plain = ptc_host::config::without_comments(text);
     match ptc_mcp::json::from_str(&plain) {
         Ok(Value::Object(map)) => Ok(map),

@@ -41,6 +41,11 @@ impl DeskArgs {
     pub(crate) fn upstreams_config(&self) -> Option<&Path> {
         self.upstreams_config.as_deref()
     }
+
+    /// The state folder, if one is named.
+    pub(crate) fn state_dir(&self) -> Option<&Path> {
+        self.state_dir.as_deref()
+    }
 }
 
 /// The current time, in Unix seconds.

@@ -1,6 +1,10 @@
 //! `ptc doctor`: checks the whole setup of a person, and prints the command that solves each problem.
 //!
-//! It starts nothing, writes nothing and connects only to this machine. `ptc check` tests whether servers answer.
+//! It starts nothing, connects only to this machine, and writes nothing but the file of `--bundle`. `ptc check` tests whether
+//! servers answer.
+
+mod bundle;
+mod redaction;
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,6 +41,9 @@ pub struct DoctorArgs {
     json: bool,
 
     #[command(flatten)]
+    bundle: bundle::BundleArgs,
+
+    #[command(flatten)]
     desk: auth::DeskArgs,
 }
 
@@ -62,9 +69,15 @@ impl Finding {
     fn is_problem(&self) -> bool {
         self.next_step.is_some()
     }
+
+    fn json(&self) -> Value {
+        json!({
+            "about": self.about, "ok": !self.is_problem(), "message": self.message, "next_step": self.next_step
+        })
+    }
 }
 
-/// Runs the sub-command: exit status 1 if there is a problem.
+/// Runs the sub-command: exit status 1 if there is a problem, or a bundle was not written.
 pub fn run(args: &DoctorArgs) -> ExitCode {
     let env = ProcessEnv::current();
     let folder = std::env::current_dir().unwrap_or_default();
@@ -74,6 +87,19 @@ pub fn run(args: &DoctorArgs) -> ExitCode {
     };
     let findings = runtime.block_on(look(args, &env, &folder));
     let problems = findings.iter().filter(|finding| finding.is_problem()).count();
+    if let Some(path) = args.bundle.path() {
+        let location = locate(args.desk.upstreams_config(), Some(SERVER_VARIABLE), &env);
+        let findings = json!(findings.iter().map(Finding::json).collect::<Vec<_>>());
+        let upstreams_file = location.as_ref().map(|location| location.path.as_path());
+        let found = bundle::Found { findings, upstreams_file, state_dir: args.desk.state_dir() };
+        return match args.bundle.write(path, &env, found) {
+            Ok(told) => {
+                output::write(format_args!("{}", visible(&told)));
+                ExitCode::SUCCESS
+            }
+            Err(why) => report::fault(&why),
+        };
+    }
     let text = if args.json { as_json(&findings, problems) } else { as_lines(&findings, problems) };
     output::write(format_args!("{}", visible(&text)));
     if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -359,12 +385,7 @@ fn folder(about: &str, path: &Path, is_private: bool) -> Option<Finding> {
 }
 
 fn as_json(findings: &[Finding], problems: usize) -> String {
-    let finding = |finding: &Finding| {
-        json!({
-            "about": finding.about, "ok": !finding.is_problem(), "message": finding.message, "next_step": finding.next_step
-        })
-    };
-    let findings: Vec<Value> = findings.iter().map(finding).collect();
+    let findings: Vec<Value> = findings.iter().map(Finding::json).collect();
     json!({"ok": problems == 0, "findings": findings}).to_string() + "\n"
 }
 

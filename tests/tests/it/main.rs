@@ -18,6 +18,7 @@ mod listing;
 mod login;
 mod many_upstreams;
 mod memory_budget;
+mod operators_day;
 mod policy;
 mod quotas;
 mod reload;

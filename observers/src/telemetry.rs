@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::audit::AuditLog;
-use super::console::{self, Console, Facts, RunsFacts};
+use super::console::{self, CallQuery, CallsFacts, Console, Facts, RunsFacts};
 use super::metrics::{Exposition, Metrics, write_process};
 use super::recent::{Recorder, Ring};
 use super::recording::Recording;
@@ -55,13 +55,24 @@ impl Telemetry {
 
     /// The data of the operators' page for `principal`; `None` if there is no page.
     pub fn console_state(&self, facts: &Facts<'_>, principal: &Principal) -> Option<String> {
+        let console = self.console.as_ref()?;
+        Some(console::state(console, &self.sources, facts, principal))
+    }
+
+    /// The running and the latest calls that fit `query`, for the operators' page; `None` if there is no page.
+    pub async fn console_calls(&self, facts: CallsFacts<'_>, query: &CallQuery) -> Option<String> {
         let (console, ring) = (self.console.as_ref()?, self.recent.as_ref()?);
-        Some(console::state(console, ring, &self.sources, facts, principal))
+        Some(console::calls(console, ring, facts, query).await)
     }
 
     /// The tools that `principal` sees, for the operators' page.
     pub fn console_catalog(&self, principal: &Principal) -> String {
         console::catalog(&self.sources, principal)
+    }
+
+    /// Whether a tool that `principal` sees says that it only reads; `None` for one that it does not see.
+    pub fn console_tool_only_reads(&self, principal: &Principal, upstream: &str, tool: &str) -> Option<bool> {
+        console::tool_only_reads(&self.sources, principal, upstream, tool)
     }
 
     /// Runs, for the operators' page.

@@ -7,8 +7,12 @@
 /// One thing that an operator sees or does beyond what is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperatorUse {
-    /// Sees how much all callers use together, on the console.
+    /// Sees how much all callers use, fetch and save together, on the console.
     SeeLoad,
+    /// Sees the running and the latest calls of all callers, with as much of programs, arguments and messages as is recorded.
+    SeeCalls,
+    /// Sees what each caller holds of memory, and how many calls it has running.
+    SeeAccounts,
     /// Sees the runs of all callers.
     SeeRuns,
     /// Sees a question of another caller's run, with the arguments of its calls.
@@ -23,8 +27,10 @@ pub enum OperatorUse {
 
 impl OperatorUse {
     /// All of them, in the order of the specification.
-    pub const ALL: [OperatorUse; 6] = [
+    pub const ALL: [OperatorUse; 8] = [
         Self::SeeLoad,
+        Self::SeeCalls,
+        Self::SeeAccounts,
         Self::SeeRuns,
         Self::SeeQuestion,
         Self::AnswerRun,
@@ -36,6 +42,8 @@ impl OperatorUse {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SeeLoad => "see_load",
+            Self::SeeCalls => "see_calls",
+            Self::SeeAccounts => "see_accounts",
             Self::SeeRuns => "see_runs",
             Self::SeeQuestion => "see_question",
             Self::AnswerRun => "answer_run",
@@ -46,6 +54,6 @@ impl OperatorUse {
 
     /// True if it changes nothing and pages repeat it by themselves: then one line stands for those of ten minutes.
     pub const fn is_repeated(self) -> bool {
-        matches!(self, Self::SeeLoad | Self::SeeRuns | Self::ReadMetrics)
+        matches!(self, Self::SeeLoad | Self::SeeCalls | Self::SeeAccounts | Self::SeeRuns | Self::ReadMetrics)
     }
 }

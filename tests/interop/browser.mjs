@@ -90,9 +90,9 @@ export class Browser {
     }
   }
 
-  async picture(path) {
+  async picture(path, width = 1280) {
     const { cssContentSize } = await this.send("Page.getLayoutMetrics");
-    const clip = { x: 0, y: 0, width: 1280, height: Math.ceil(cssContentSize.height), scale: 1 };
+    const clip = { x: 0, y: 0, width, height: Math.ceil(cssContentSize.height), scale: 1 };
     const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip });
     writeFileSync(path, Buffer.from(data, "base64"));
   }

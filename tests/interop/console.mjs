@@ -3,7 +3,7 @@
 // server that the programs call.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -11,11 +11,15 @@ import { fileURLToPath } from "node:url";
 import { Browser, freePort, until } from "./browser.mjs";
 
 const TOKEN = "console-test-0123456789abcdef0123456789";
+const OLGA = "console-test-of-an-operator-0123456789abcdef";
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-/** A tool server: `rows` answers a lot after a while, `never` does not answer, `move` needs an approval. */
+/** A tool server: `rows` answers a lot after a while, `never` does not answer, `move` needs an approval, `break` fails, `peek` only
+ * reads. */
 function upstream() {
-  const tools = ["rows", "never", "move"].map((name) => ({ name, description: `The tool ${name}. ${HOSTILE}`, inputSchema: { type: "object" } }));
+  const schema = { type: "object", required: ["where"], properties: { where: { type: "string", description: `A place. ${HOSTILE}` }, deep: { type: "array", items: { type: "integer" } } } };
+  const tools = ["rows", "never", "move", "break", "peek"].map((name) => ({ name, description: `The tool ${name}. ${HOSTILE}`,
+    inputSchema: name === "peek" || name === "break" ? schema : { type: "object" }, annotations: { readOnlyHint: name === "peek" } }));
   createInterface({ input: process.stdin }).on("line", (line) => {
     const { id, method, params } = JSON.parse(line);
     if (id === undefined) return;
@@ -24,6 +28,8 @@ function upstream() {
     else if (method === "tools/list") say({ result: { tools } });
     else if (method !== "tools/call") say({ error: { code: -32601, message: "method not found" } });
     else if (params.name === "move") say({ result: { content: [{ type: "text", text: `moved ${params.arguments.from}` }] } });
+    else if (params.name === "break") say({ result: { isError: true, content: [{ type: "text", text: `The disk of ${params.arguments.where} is full. ${HOSTILE}` }] } });
+    else if (params.name === "peek") say({ result: { content: [{ type: "text", text: `seen ${params.arguments.where}` }] } });
     else if (params.name === "rows") setTimeout(() => say({ result: { content: [{ type: "text", text: "x".repeat(9000) }] } }), params.arguments.after ?? 40);
   });
 }
@@ -33,17 +39,24 @@ async function main(ptc, folder) {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const config = join(scratch, "upstreams.json");
-  const tokens = join(scratch, "tokens");
+  const tokens = join(scratch, "tokens"), operators = join(scratch, "operators"), log = join(scratch, "audit");
+  writeFileSync(operators, `olga:${OLGA}\n`);
   writeFileSync(tokens, `operator:${TOKEN}\nother:${TOKEN}-of-somebody-else\n`);
   writeFileSync(config, JSON.stringify({ upstreams: { rows: { transport: "mcp_stdio", command: process.execPath, args: [fileURLToPath(import.meta.url), "upstream"],
     approve_tools: ["move"], approve_level: "out_of_band" } } }));
-  const server = spawn(ptc, ["start", "--http", "--http-port", String(port), "--http-auth-token-file", tokens, "--console",
+  const server = spawn(ptc, ["start", "--http", "--http-port", String(port), "--http-auth-token-file", tokens, "--http-operator-token-file", operators, "--audit-log", log,
+    "--console", "--trace-payloads", "full",
     "--sessions", "--questions", "auto", "--upstreams-config", config, "--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000", "--log-level", "warn"], { stdio: ["ignore", "inherit", "inherit"] });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   let browser;
   try {
     browser = new Browser(join(scratch, "profile"));
     await look(origin, browser, folder);
+    const lines = readFileSync(log, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    const uses = new Set(lines.filter((line) => line.kind === "operator").map((line) => `${line.principal} ${line.use}`));
+    for (const use of ["see_calls", "see_accounts", "see_load"]) assert.ok(uses.has(`olga ${use}`), `${use} in ${[...uses]}`);
+    const tried = lines.filter((line) => line.kind === "upstream_call" && ["peek", "break"].includes(line.tool) && line.principal === "olga");
+    assert.deepEqual(tried.map((line) => line.tool), ["peek", "break"], "who tries is who calls");
   } finally {
     await browser?.close();
     server.kill("SIGTERM");
@@ -100,6 +113,7 @@ async function look(origin, browser, folder) {
   assert.match(sum.content[0].text, /27000/);
   await call("lisp_eval", { program: "(/ 1 0)" });
   await call("lisp_eval", { program: `(count "${HOSTILE}")` });
+  await call("lisp_eval", { program: '(:ok (tool/call {:server "rows" :tool "break" :args {:where "cellar"}}))' });
   await call("lisp_eval", { program: "\"of somebody else\"" }, { token: `${TOKEN}-of-somebody-else` });
   const started = await call("lisp_session_start", { title: HOSTILE });
   await call("lisp_session_eval", { session_id: started.structuredContent.session_id, program: "(def answer 42)" });
@@ -113,7 +127,7 @@ async function look(origin, browser, folder) {
   for (const shown of ["(pmap", "runtime_error", HOSTILE, "lisp_session_eval"]) assert.ok(recent.includes(shown), `${shown} in ${recent}`);
   assert.ok(!recent.includes("somebody else"), "only the caller's own calls");
   assert.match(await browser.text("#upstreams"), /rows[\s\S]*started/);
-  assert.match(await until("the catalog", () => browser.text("#catalog")), /3 tools/);
+  await until("the catalog", async () => /5 tools/.test(await browser.text("#upstreams")));
   assert.match(await browser.text("#sessions"), /ptcs_/);
   assert.match(await browser.text("#tiles"), /Payload reduction\n[\d.]+ ×/);
   assert.ok((await browser.evaluate("document.querySelectorAll('#reduction rect').length")) >= 2);
@@ -123,8 +137,15 @@ async function look(origin, browser, folder) {
   await browser.evaluate("[...document.querySelectorAll('#recent tr')].find((row) => row.innerText.includes('pmap')).querySelector('button').click()");
   await until("the waterfall", async () => (await browser.evaluate("document.querySelectorAll('#recent .bar.ok').length")) === 3);
   assert.equal(await browser.evaluate("document.querySelectorAll('#recent [aria-expanded=true]').length"), 1);
-  await browser.evaluate("document.querySelector('#catalog details').open = true");
-  assert.match(await browser.text("#catalog"), /The tool never/);
+  await browser.evaluate("document.querySelector('.catalog details').open = true");
+  await until("the tools", async () => /The tool never/.test(await browser.text(".catalog")));
+
+  // A failed upstream call tells in its row what failed, and below it with which arguments.
+  const rowOf = (part) => `[...document.querySelectorAll('#recent tr:not(.details)')].find((row) => row.innerText.includes(${JSON.stringify(part)}))`;
+  assert.match(await browser.evaluate(`${rowOf(':tool "break"')}.innerText`), /rows\/break tool_error: The disk of cellar is full/);
+  await browser.evaluate(`${rowOf(':tool "break"')}.querySelector('button').click()`);
+  assert.match(await browser.evaluate(`${rowOf(':tool "break"')}.nextElementSibling.innerText`), /"where":\s?"cellar"/);
+  await browser.evaluate(`${rowOf(':tool "break"')}.querySelector('button').click()`);
 
   // What waits for people: nine calls behind one question, whole, and a form of every kind of field. An address leads to a run.
   assert.match(await browser.text("#waiting"), /No program waits for anybody/);
@@ -167,10 +188,25 @@ async function look(origin, browser, folder) {
     assert.ok(worst.ratio >= 4.5, `${scheme}: contrast ${worst.ratio} of ${worst.what}`);
     await browser.picture(join(folder, `console-${scheme}.png`));
   }
+  assert.match(await browser.evaluate("[...document.querySelectorAll('#recent tr')].map((row) => row.innerText).join()"), /waiting/, "what waits is no success");
 
-  // A small screen scrolls inside its parts, not as a whole.
+  // A small screen shows cards, and nothing has to be scrolled sideways: neither the page nor a part of it.
   await browser.send("Emulation.setDeviceMetricsOverride", { width: 400, height: 800, deviceScaleFactor: 1, mobile: true });
+  await browser.evaluate(`${rowOf("pmap")}.scrollIntoView()`);
+  const wide = await browser.evaluate(`[...document.querySelectorAll("body *")].filter((one) => one.getClientRects().length && !one.closest("caption, thead, pre, textarea, code")
+    && (one.getBoundingClientRect().right > innerWidth + 1 || one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === "auto")).map((one) => one.outerHTML.slice(0, 80))`);
+  assert.deepEqual(wide, []);
   assert.equal(await browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+  assert.equal(await browser.evaluate(`getComputedStyle(${rowOf("pmap")}.querySelector(".number"), "::before").content`), '"Calls"');
+  // The run that the address names is not hidden behind the head of the page, and its buttons are large enough for fingers.
+  await browser.evaluate(`document.getElementById("run-${nine}").scrollIntoView()`);
+  assert.equal(await inRun(nine, "(({ top, left }) => run.contains(document.elementFromPoint(left + 5, top + 5)))(run.querySelector('h3').getBoundingClientRect())"), true);
+  assert.equal(await browser.evaluate("[...document.querySelectorAll('button')].filter((one) => one.getClientRects().length).every((one) => one.getBoundingClientRect().height >= 39)"), true);
+  assert.equal(await browser.evaluate("[...document.querySelectorAll('body *')].filter((one) => one.getClientRects().length && one.innerText?.trim()).every((one) => parseFloat(getComputedStyle(one).fontSize) >= 11)"), true);
+  for (const scheme of ["light", "dark"]) {
+    await browser.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
+    await browser.picture(join(folder, `console-small-${scheme}.png`), 400);
+  }
   await browser.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
 
   // One click allows all nine. The form is filled in, and not sent before it is whole.
@@ -203,11 +239,17 @@ async function look(origin, browser, folder) {
   // What ends is gone from the list of what runs.
   hanging.abort();
   assert.equal(await hangs, "gone");
-  await until("nothing runs", async () => /Nothing runs/.test(await browser.text("#live")));
-  await browser.evaluate("document.getElementById('leave').click()");
+  await until("nothing runs", async () => (await browser.evaluate("document.getElementById('live').childElementCount")) === 0);
+  const leave = async () => {
+    await browser.evaluate("document.getElementById('leave').click()");
+    await until("the form", async () => !(await browser.evaluate("document.getElementById('gate').hidden")));
+  };
+  assert.equal(await browser.evaluate("document.getElementById('by-caller').getClientRects().length + document.getElementById('accounts-card').getClientRects().length"), 0, "nobody but operators chooses among callers");
+  await leave();
   assert.equal(await browser.evaluate("document.getElementById('board').hidden"), true);
   assert.equal(await browser.evaluate("document.getElementById('recent').childElementCount"), 0);
   assert.equal(await browser.evaluate("document.getElementById('waiting').childElementCount"), 0);
+  await operate(origin, browser, folder, rowOf, leave);
   assert.deepEqual(requests.filter((url) => url.includes(TOKEN) || url.includes("operator")), [], "tokens or names in addresses");
 
   assert.deepEqual(await browser.evaluate("window.violations ?? []"), [], "violations of the content security policy");
@@ -216,6 +258,115 @@ async function look(origin, browser, folder) {
   assert.deepEqual(outside, [], "requests to elsewhere");
   console.log(`the console shows what happens, in ${requests.length} requests, none of them to elsewhere`);
   console.log("1 passed, 0 failed");
+}
+
+/** An operator finds the failing tool of one caller and tries it, by keyboard alone. */
+async function operate(origin, browser, folder, rowOf, leave) {
+  const KEYS = { Tab: 9, Enter: 13, " ": 32, ArrowDown: 40, End: 35 };
+  const key = async (name, modifiers = 0) => {
+    const text = name === "Enter" ? "\r" : name === " " ? " " : undefined;
+    for (const type of ["keyDown", "keyUp"]) {
+      await browser.send("Input.dispatchKeyEvent", { type, key: name, code: name === " " ? "Space" : name, windowsVirtualKeyCode: KEYS[name], modifiers, text: type === "keyDown" ? text : undefined });
+    }
+  };
+  const focused = (expression) => browser.evaluate(`(() => { const it = document.activeElement; return ${expression}; })()`);
+  /** Presses Tab until what has the focus is this. */
+  const tabTo = async (what, expression) => {
+    for (let presses = 0; presses < 200; presses += 1) {
+      if (await focused(expression)) return;
+      await key("Tab");
+    }
+    throw new Error(`not reached by keyboard: ${what}`);
+  };
+  const write = async (text) => {
+    await focused("it.select?.()");
+    await browser.send("Input.insertText", { text });
+  };
+  await browser.evaluate("location.hash = ''");
+  await browser.type(OLGA);
+  await until("the board", async () => !(await browser.evaluate("document.getElementById('board').hidden")));
+  await until("the calls of all", async () => /somebody else/.test(await browser.text("#recent")));
+  assert.match(await browser.text("#accounts"), /other|operator|Nobody/);
+
+  // From the top of the page on, the focus goes in the order of reading, and can be seen everywhere.
+  await browser.evaluate("document.activeElement.blur(); scrollTo(0, 0)");
+  const places = [];
+  await key("Tab");
+  for (let presses = 0; presses < 60 && !(await focused("it === document.body")); presses += 1) {
+    places.push(await focused("[it.getBoundingClientRect().top + scrollY, it.getBoundingClientRect().left, getComputedStyle(it).outlineStyle, it.id || it.name || it.innerText.slice(0, 20)]"));
+    await key("Tab");
+  }
+  assert.ok(places.length > 10, `${places.length} places`);
+  for (const [at, [top, , outline, name]] of places.entries()) {
+    assert.notEqual(outline, "none", `the focus on ${name} is seen`);
+    if (at > 0) assert.ok(top >= places[at - 1][0] - 60, `${name} comes after ${places[at - 1][3]}`);
+  }
+
+  await browser.evaluate("document.activeElement.blur(); document.getElementById('pause').focus()");
+  await tabTo("the caller", "it.name === 'principal'");
+  await write("OTHER");
+  await until("the calls of one caller", async () => !/pmap/.test(await browser.text("#recent")) && /somebody else/.test(await browser.text("#recent")));
+  assert.equal(await focused("it.name"), "principal", "the focus stays");
+  await write("operator");
+  await tabTo("the upstream", "it.name === 'upstream'");
+  await write("rows");
+  await tabTo("the outcome", "it.name === 'outcome'");
+  for (let n = 0; n < 3; n += 1) await key("ArrowDown");
+  await until("the failed call alone", async () => (await browser.evaluate("document.querySelectorAll('#recent tr:not(.details)').length")) === 1 && /break/.test(await browser.text("#recent")));
+  assert.match(await browser.text("#calls-note"), /1 call fits/);
+  await tabTo("the row", "it.id.startsWith('call-')");
+  await key("Enter");
+  await until("its arguments", async () => /"where":\s?"cellar"/.test(await browser.text("#recent .failure")));
+  // What is shown stays where it is while the page goes on.
+  const before = await browser.evaluate("JSON.stringify(document.querySelector('#recent .failure').getBoundingClientRect())");
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  assert.equal(await browser.evaluate("JSON.stringify(document.querySelector('#recent .failure').getBoundingClientRect())"), before);
+  assert.equal(await focused("it.id.startsWith('call-')"), true);
+  await browser.picture(join(folder, "console-operator.png"));
+
+  // It tries a tool that only reads, and one that may not: that is asked for once more.
+  await tabTo("the tools", "it.localName === 'summary' && /5 tools/.test(it.innerText)");
+  await key("Enter");
+  await until("the tools", () => focused("it.parentNode.querySelector('.tools') !== null"));
+  await tabTo("peek", "it.localName === 'summary' && /^peek/.test(it.innerText)");
+  await key("Enter");
+  await until("its form", () => focused("it.parentNode.querySelector('textarea') !== null"));
+  await tabTo("its arguments", "it.localName === 'textarea'");
+  await write('{"where": ');
+  await tabTo("the button", "it.innerText === 'Try it'");
+  await key("Enter");
+  await until("the complaint", async () => /This is no JSON/.test(await browser.text(".trial .trouble")));
+  assert.equal(await focused("it.localName"), "textarea");
+  await write('{"where": "attic"}');
+  await tabTo("the button", "it.innerText === 'Try it'");
+  await key("Enter");
+  await until("the answer", async () => /seen attic/.test(await browser.text(".trial")));
+  await browser.evaluate("[...document.querySelectorAll('.tools summary')].find((one) => /^break/.test(one.innerText)).focus()");
+  await key("Enter");
+  await until("its form", () => focused("it.parentNode.querySelector('textarea') !== null"));
+  await tabTo("its arguments", "it.localName === 'textarea'");
+  await write('{"where": "roof"}');
+  await tabTo("the button", "it.innerText === 'Try it'");
+  await key("Enter");
+  await until("the question", async () => /may change something/.test(await browser.evaluate("document.activeElement.closest('form').innerText")));
+  assert.equal(await focused("it.innerText"), "Cancel", "nothing is called by a second press of the same key");
+  await key("Tab", 8);
+  assert.equal(await focused("it.innerText"), "Call it");
+  await key("Enter");
+  await until("the failure", async () => /disk of roof is full/.test(await browser.evaluate("[...document.querySelectorAll('.trial')].map((one) => one.innerText).join()")));
+  await browser.evaluate("document.getElementById('search').reset()");
+  await until("all calls", async () => /somebody else/.test(await browser.text("#recent")));
+  for (const scheme of ["light", "dark"]) {
+    await browser.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
+    const worst = await browser.evaluate(`(${contrast})()`);
+    assert.ok(worst.ratio >= 4.5, `${scheme}: contrast ${worst.ratio} of ${worst.what}`);
+    await browser.picture(join(folder, `console-operator-${scheme}.png`));
+  }
+  await browser.send("Emulation.setDeviceMetricsOverride", { width: 400, height: 800, deviceScaleFactor: 1, mobile: true });
+  assert.equal(await browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+  await browser.picture(join(folder, "console-operator-small.png"), 400);
+  await browser.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
+  await leave();
 }
 
 /** The worst contrast of visible text against the nearest ground behind it. Runs in the page. */

@@ -122,7 +122,7 @@ impl ToolEntry {
     }
 
     /// Whether it says of itself that it changes nothing. Operations of a REST service say so.
-    pub(crate) fn only_reads(&self) -> bool {
+    pub fn only_reads(&self) -> bool {
         self.hint("readOnlyHint") == Some(true) && self.hint("destructiveHint") != Some(true)
     }
 
@@ -352,7 +352,7 @@ impl ServerEntry {
     }
 
     /// Whether the caller that it is shown to may not call this tool, although it sees it.
-    pub(crate) fn refuses(&self, tool: &str) -> bool {
+    pub fn refuses(&self, tool: &str) -> bool {
         has(&self.restrictions.refused, tool)
     }
 

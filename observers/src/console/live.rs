@@ -2,15 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ptc_host::engine::EvalId;
-use ptc_host::time::{self, Instant};
-use ptc_mcp::json::{Object, object_text, write_array};
+use ptc_host::time::Instant;
 
 use ptc_protocol::principal::Principal;
-
-/// Maximum number of calls shown.
-const MAX_LISTED: usize = 100;
 
 /// A running call.
 #[derive(Debug)]
@@ -29,31 +26,36 @@ pub(super) struct LiveCall {
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct LiveCalls(HashMap<EvalId, LiveCall>);
+pub(super) struct LiveCalls(HashMap<EvalId, Arc<LiveCall>>);
 
 impl LiveCalls {
     pub(super) fn insert(&mut self, eval_id: EvalId, call: LiveCall) {
-        self.0.insert(eval_id, call);
+        self.0.insert(eval_id, Arc::new(call));
     }
 
     pub(super) fn remove(&mut self, eval_id: EvalId) {
         self.0.remove(&eval_id);
     }
 
-    /// Writes the number of running calls of `principal`, and the oldest of them.
-    pub(super) fn write(&self, object: &mut Object<'_>, principal: &Principal) {
-        let mut own: Vec<_> = self.0.iter().filter(|(_, call)| call.principal == *principal).collect();
-        own.sort_by_key(|(_, call)| call.started);
-        object.integer("live_count", own.len() as u64);
-        write_array(object.key("live"), own.into_iter().take(MAX_LISTED), |out, (eval_id, call)| {
-            let json = object_text(|object| {
-                object.string("eval_id", &eval_id.to_string());
-                object.string("request_id", &call.request_id);
-                object.string("tool", &call.tool);
-                object.integer("running_ms", time::since(call.started).as_millis() as u64);
-                object.raw("program", call.program.as_deref().unwrap_or("null"));
-            });
-            out.extend_from_slice(json.as_bytes());
-        });
+    /// The number of those of `principal`, or of all callers.
+    pub(super) fn count(&self, principal: Option<&Principal>) -> usize {
+        self.0.values().filter(|call| principal.is_none_or(|own| call.principal == *own)).count()
+    }
+
+    /// How many each caller has, by its name.
+    pub(super) fn counts(&self) -> HashMap<Arc<str>, u64> {
+        let mut counts = HashMap::new();
+        for call in self.0.values() {
+            *counts.entry(call.principal.shared_name()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Those of `principal`, or of all callers, the oldest first.
+    pub(super) fn of(&self, principal: Option<&Principal>) -> Vec<(EvalId, Arc<LiveCall>)> {
+        let seen = self.0.iter().filter(|(_, call)| principal.is_none_or(|own| call.principal == *own));
+        let mut seen: Vec<_> = seen.map(|(eval_id, call)| (*eval_id, call.clone())).collect();
+        seen.sort_by_key(|(_, call)| call.started);
+        seen
     }
 }

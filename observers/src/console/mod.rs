@@ -1,10 +1,11 @@
 //! The operators' page (`--console`): running and finished calls, what they fetched and what they returned.
 //!
 //! The page itself is static and holds no data. Its data comes from read-only routes behind the same checks as the
-//! MCP path; other routes take answers to runs. Every caller sees its own calls, sessions, sign-ins and runs, an
-//! operator the runs of all. Upstreams and their catalog are shown to every caller, because any program can list them
+//! MCP path; other routes take answers to runs, and try a tool. Every caller sees its own calls, sessions, sign-ins and
+//! runs, an operator the calls and runs of all. Upstreams and their catalog are shown to every caller, because any program can list them
 //! anyway.
 
+mod calls;
 mod live;
 mod page;
 mod runs;
@@ -12,11 +13,12 @@ mod sign_ins;
 mod state;
 mod timeline;
 
+pub use calls::{CallQuery, CallsFacts, calls};
 pub use page::PAGE;
 pub use runs::{RunsFacts, cancelled, runs, taken, whole_question};
 pub(crate) use sign_ins::sign_ins;
 pub use state::Facts;
-pub use state::{catalog, state};
+pub use state::{catalog, state, tool_only_reads};
 
 use ptc_host::sync::Mutex;
 

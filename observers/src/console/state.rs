@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ptc_host::aggregator::Aggregator;
+use ptc_host::catalog::Catalog;
 use ptc_host::engine::Engine;
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::{Object, object_text, write_array};
 
 use super::Console;
-use crate::recent::{RecentCall, Ring};
 use crate::sources::Sources;
 use ptc_protocol::identity;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::timestamp::{self, instant};
 
-/// Recent calls that are shown.
-const RECENT: usize = 50;
+/// Accounts that are shown.
+const ACCOUNTS: usize = 100;
 
 /// The listener's facts.
 #[derive(Debug)]
@@ -41,13 +41,7 @@ pub struct Facts<'f> {
 }
 
 /// Everything that changes over time, for one caller.
-pub fn state(
-    console: &Console,
-    ring: &Ring,
-    sources: &Sources,
-    facts: &Facts<'_>,
-    principal: &Principal,
-) -> String {
+pub fn state(console: &Console, sources: &Sources, facts: &Facts<'_>, principal: &Principal) -> String {
     let now = timestamp::now();
     object_text(|object| {
         object.string("now", &instant(now));
@@ -66,8 +60,10 @@ pub fn state(
             server.integer("memory_limit_bytes", memory.limit());
         }
         server.end();
-        console.live.lock().write(object, principal);
-        console.timelines.lock().write(object, principal, now);
+        let whose = (!facts.operator).then_some(principal);
+        object.integer("live_count", console.live.lock().count(whose) as u64);
+        console.timelines.lock().write(object, whose, now);
+        write_accounts(object, console, sources, whose);
         match &sources.sessions {
             None => object.raw("sessions", "null"),
             Some(sessions) => {
@@ -81,60 +77,41 @@ pub fn state(
             None => object.raw("upstreams", "null"),
             Some(upstreams) => write_upstreams(object, &upstreams.current(), principal),
         }
-        let recent = ring.of(principal);
-        object.integer("remembered", recent.len() as u64);
-        write_array(object.key("recent"), recent.iter().take(RECENT), |out, record| {
-            out.extend_from_slice(call(record).as_bytes());
-        });
     })
 }
 
-/// A recent call with the data for its waterfall.
-fn call(record: &RecentCall) -> String {
-    object_text(|object| {
-        object.string("request_id", &record.request_id);
-        match record.eval_id {
-            Some(eval_id) => object.string("eval_id", &eval_id.to_string()),
-            None => object.raw("eval_id", "null"),
-        }
-        object.string("ts", &instant(record.at));
-        object.string("tool", &record.tool);
-        object.string("status", if record.is_error { "error" } else { "ok" });
-        match &record.reason {
-            Some(reason) => object.string("reason", reason),
-            None => object.raw("reason", "null"),
-        }
-        object.integer("duration_ms", record.duration_ms);
-        object.raw("program", record.program.as_deref().unwrap_or("null"));
-        if let Some(usage) = &record.usage {
-            object.integer("steps", usage.steps);
-            object.integer("memory_peak_bytes", usage.memory_peak_bytes);
-            object.integer("run_us", usage.duration.as_micros() as u64);
-        }
-        if let Some(bytes) = record.result_bytes {
-            object.integer("result_bytes", bytes);
-        }
-        if let Some(metrics) = &record.metrics {
-            object.integer("fetched_bytes", metrics.result_bytes);
-            object.raw("ratio", &metrics.ratio_json());
-        }
-        write_array(object.key("upstream_calls"), &record.upstream_calls, |out, call| {
-            let json = object_text(|object| {
-                object.string("server", &call.server);
-                object.string("tool", &call.tool);
-                object.boolean("ok", call.ok);
-                object.integer("offset_ms", call.offset_ms);
-                object.integer("duration_ms", call.duration_ms);
-                if let Some(reason) = &call.reason {
-                    object.string("reason", reason);
-                }
-                if let Some(bytes) = call.result_bytes {
-                    object.integer("result_bytes", bytes);
-                }
-            });
-            out.extend_from_slice(json.as_bytes());
+/// What callers hold: those that hold most, or `principal` alone.
+fn write_accounts(
+    object: &mut Object<'_>,
+    console: &Console,
+    sources: &Sources,
+    principal: Option<&Principal>,
+) {
+    let memory = sources.engine.as_ref().and_then(Engine::memory);
+    let mut calls = console.live.lock().counts();
+    let taken = memory.map(|memory| memory.taken_by()).unwrap_or_default();
+    let mut accounts: Vec<(Arc<str>, u64, u64)> = Vec::new();
+    for (name, bytes) in taken {
+        let running = calls.remove(&name).unwrap_or(0);
+        accounts.push((name, bytes, running));
+    }
+    accounts.extend(calls.into_iter().map(|(name, running)| (name, 0, running)));
+    match principal {
+        Some(own) => accounts.retain(|(name, ..)| **name == *own.name()),
+        None => accounts.retain(|(_, bytes, running)| *bytes > 0 || *running > 0),
+    }
+    accounts.sort_by(|a, b| (b.1, b.2, &a.0).cmp(&(a.1, a.2, &b.0)));
+    object.integer("account_count", accounts.len() as u64);
+    write_array(object.key("accounts"), accounts.iter().take(ACCOUNTS), |out, (name, bytes, running)| {
+        let json = object_text(|object| {
+            object.string("principal", name);
+            if memory.is_some() {
+                object.integer("memory_bytes", *bytes);
+            }
+            object.integer("running", *running);
         });
-    })
+        out.extend_from_slice(json.as_bytes());
+    });
 }
 
 fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
@@ -160,6 +137,9 @@ fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, princip
             object.integer("tools", tools as u64);
             object.integer("in_flight", health.in_flight as u64);
             object.integer("starts", health.starts);
+            if let Phase::Recovery(left) = health.phase {
+                object.integer("retry_in_seconds", left.as_secs_f64().ceil() as u64);
+            }
             match &health.last_fault {
                 Some(fault) => object.string("last_fault", &redactor.scrub(&fault.to_string())),
                 None => object.raw("last_fault", "null"),
@@ -189,14 +169,22 @@ fn phase(phase: Phase) -> &'static str {
     }
 }
 
+/// The catalog that a caller sees.
+fn seen_catalog(sources: &Sources, principal: &Principal) -> Option<Catalog> {
+    let upstreams = sources.upstreams.as_ref()?.current();
+    Some(upstreams.view(principal.authority()).of(principal.known_name()).catalog())
+}
+
+/// Whether a tool that a caller sees says that it only reads; `None` for one that it does not see.
+pub fn tool_only_reads(sources: &Sources, principal: &Principal, upstream: &str, tool: &str) -> Option<bool> {
+    let catalog = seen_catalog(sources, principal)?;
+    Some(catalog.server(upstream)?.tool(tool)?.only_reads())
+}
+
 /// The tools that a caller sees. Names and descriptions were scrubbed when they were listed.
 pub fn catalog(sources: &Sources, principal: &Principal) -> String {
     object_text(|object| {
-        let seen = |upstreams: &Arc<Aggregator>| {
-            upstreams.view(principal.authority()).of(principal.known_name()).catalog()
-        };
-        let current = sources.upstreams.as_ref().map(|upstreams| upstreams.current());
-        let catalog = current.as_ref().map(seen);
+        let catalog = seen_catalog(sources, principal);
         let servers = catalog.iter().flat_map(|catalog| catalog.servers());
         write_array(object.key("servers"), servers, |out, server| {
             let json = object_text(|object| {
@@ -207,6 +195,9 @@ pub fn catalog(sources: &Sources, principal: &Principal) -> String {
                     let json = object_text(|object| {
                         object.string("name", &tool.name);
                         object.string("description", &tool.description);
+                        object.boolean("only_reads", tool.only_reads());
+                        object.boolean("callable", !server.refuses(&tool.name));
+                        object.raw("input_schema", &tool.input_schema.to_string());
                     });
                     out.extend_from_slice(json.as_bytes());
                 });

@@ -13,7 +13,9 @@ use ptc_protocol::observer::{AnswerSummary, CallEnd, ObservedCall};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::report::ptc_metrics::PtcMetrics;
 use ptc_protocol::report::{CallUsage, PlannerReport};
+use ptc_protocol::settings::PayloadPolicy;
 use ptc_protocol::timestamp::instant;
+use ptc_protocol::tool::Unfinished;
 
 /// Longest request id that is stored whole, in bytes.
 const MAX_ID_BYTES: usize = 256;
@@ -39,6 +41,8 @@ pub struct RecentCall {
     pub duration_ms: u64,
     /// True if it failed.
     pub is_error: bool,
+    /// What its program went on doing, if the call was answered before it ended.
+    pub unfinished: Option<Unfinished>,
     /// The reason of the failure.
     pub reason: Option<String>,
     /// The program under the policy, as JSON.
@@ -76,6 +80,10 @@ pub struct UpstreamCall {
     pub duration_ms: u64,
     /// Why it failed.
     pub reason: Option<String>,
+    /// The upstream's message about the failure under the policy, as JSON.
+    pub error: Option<String>,
+    /// Its arguments, as the text of a JSON object, if the policy lets them be recorded.
+    pub arguments: Option<Box<str>>,
     /// Bytes of its result.
     pub result_bytes: Option<u64>,
     /// True if the answer exceeded the byte cap.
@@ -83,7 +91,9 @@ pub struct UpstreamCall {
 }
 
 impl UpstreamCall {
-    fn of(call: &CallRecord) -> Self {
+    /// Arguments are data, which only the full policy records, as it does in traces.
+    fn of(call: &CallRecord, recording: &Recording) -> Self {
+        let full = recording.policy == PayloadPolicy::Full;
         UpstreamCall {
             server: call.server.clone(),
             tool: call.tool.clone(),
@@ -91,6 +101,8 @@ impl UpstreamCall {
             offset_ms: call.offset_ms,
             duration_ms: call.duration_ms,
             reason: call.reason.clone(),
+            error: call.error.as_deref().map(|error| payloads::result(recording, error)),
+            arguments: call.args.clone().filter(|_| full),
             result_bytes: call.result_bytes,
             oversize: call.oversize,
         }
@@ -129,8 +141,9 @@ impl RecentCall {
             revision: call.revision,
             duration_ms: end.duration_ms,
             is_error: answered.is_error,
+            unfinished: answered.unfinished,
             reason: answered.reason.clone(),
-            program: None,
+            program: call.program.as_deref().map(|program| payloads::program(recording, program)),
             context: None,
             output_schema: false,
             result_bytes: None,
@@ -142,7 +155,9 @@ impl RecentCall {
         };
         let Some(report) = &answered.report else { return record };
         let payload = &report.payload;
-        record.program = report.program.as_deref().map(|program| payloads::program(recording, program));
+        if let Some(program) = &report.program {
+            record.program = Some(payloads::program(recording, program));
+        }
         record.context = report.context.as_deref().map(|context| payloads::context(recording, context));
         record.output_schema = report.output_schema;
         if report.program.is_some() {
@@ -152,7 +167,8 @@ impl RecentCall {
             record.result_bytes = Some(payload.final_result_bytes());
         }
         record.usage = report.usage;
-        record.upstream_calls = payload.upstream_calls.iter().map(UpstreamCall::of).collect();
+        record.upstream_calls =
+            payload.upstream_calls.iter().map(|call| UpstreamCall::of(call, recording)).collect();
         record.metrics = (!payload.upstream_calls.is_empty()).then(|| payload.ptc_metrics());
         record.planner = report.planner;
         record
@@ -166,7 +182,15 @@ impl RecentCall {
     /// Bytes that the record occupies, roughly.
     pub fn size(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let call = |call: &UpstreamCall| size_of::<UpstreamCall>() + call.server.len() + call.tool.len() + 16;
+        let call = |call: &UpstreamCall| {
+            let arguments = call.arguments.as_ref().map_or(0, |arguments| arguments.len());
+            size_of::<UpstreamCall>()
+                + call.server.len()
+                + call.tool.len()
+                + text(&call.error)
+                + arguments
+                + 16
+        };
         size_of::<RecentCall>()
             + self.request_id.len()
             + text(&self.program)

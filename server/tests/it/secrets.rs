@@ -428,9 +428,10 @@ fn converse_over_http(folder: &Path, config: &str) -> (String, Vec<(&'static str
     }
     let pages = ["/metrics", "/console", "/console/api/state", "/console/api/catalog", "/health", "/ready"];
     let shown = pages.map(|page| (page, fetch(port, "GET", page, "", "")));
+    let found = ("/console/api/calls", fetch(port, "POST", "/console/api/calls", "", "{}"));
     child.kill().unwrap();
     child.wait().unwrap();
-    (answers, shown.into(), rest.join().unwrap().unwrap())
+    (answers, shown.into_iter().chain([found]).collect(), rest.join().unwrap().unwrap())
 }
 
 fn assert_clean(what: &str, bytes: &[u8]) -> usize {

@@ -89,6 +89,15 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
         );
         assert_eq!(server.exchange(head.as_bytes()).status, 200);
     }
+    for letter in ["o", "a"] {
+        let head = format!(
+            "POST /console/api/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}",
+            token(letter)
+        );
+        let found = server.exchange(head.as_bytes());
+        assert_eq!((found.status, found.body.contains("\"operator\":true")), (200, letter == "o"));
+    }
     // What operators see is no right to call.
     assert_eq!(eval(&server, "o", &tool("echo", r#"{:text "hi"}"#)), 200);
     wait_until("all has its line", || of_kind(&log, "program").len() == 6);
@@ -112,7 +121,10 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
             json!(["olga", "fake", "echo", "upstream_hidden"]),
         ]
     );
-    assert_eq!(members(&of_kind(&log, "operator"), &["principal", "use"]), [json!(["olga", "see_runs"])]);
+    assert_eq!(
+        members(&of_kind(&log, "operator"), &["principal", "use"]),
+        [json!(["olga", "see_runs"]), json!(["olga", "see_calls"])]
+    );
     let text = fs::read_to_string(&log).expect("a log");
     assert!(!text.contains(&token("x")) && !text.contains(&token("a")), "{text}");
 }

@@ -9,10 +9,10 @@ use ptc_host::time;
 
 use super::admission::Target;
 use super::answer::{self, HttpResponse, data, is_read};
-use super::console_runs;
 use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
 use super::sign_in::{admit_person, offer};
+use super::{console_calls, console_runs, console_trial, small_body};
 use ptc_observers::console::{Facts, PAGE as FILES};
 use ptc_protocol::operator::OperatorUse;
 
@@ -21,6 +21,8 @@ pub(super) const PAGE: &str = "/console";
 const STATE: &str = "/console/api/state";
 const CATALOG: &str = "/console/api/catalog";
 const SIGN_INS: &str = "/console/api/sign-ins";
+const CALLS: &str = "/console/api/calls";
+const TRIAL: &str = "/console/api/trial";
 
 /// A request that may be one of the console.
 pub(super) struct ConsoleRequest<'r> {
@@ -58,6 +60,23 @@ pub(super) async fn answer(
     if console_runs::is_path(path) {
         return Some(console_runs::answer(endpoint, &caller, method, path, uri.query(), headers, body).await);
     }
+    if matches!(path, CALLS | TRIAL) {
+        if *method != Method::POST {
+            return Some(answer::method_not_allowed("POST"));
+        }
+        let reception = match small_body::begin(endpoint, &caller.principal, headers, body) {
+            Ok(reception) => reception,
+            Err(refusal) => return Some(*refusal),
+        };
+        let received = match small_body::rest(endpoint, reception).await {
+            Ok(received) => received,
+            Err(refusal) => return Some(*refusal),
+        };
+        return Some(match path {
+            CALLS => console_calls::answer(endpoint, &caller, received.bytes()).await,
+            _ => Box::pin(console_trial::answer(endpoint, &caller, received, seen)).await,
+        });
+    }
     if !is_read(method) {
         return Some(answer::method_not_allowed("GET, HEAD"));
     }
@@ -70,6 +89,7 @@ pub(super) async fn answer(
             let operator = caller.is_operator(&endpoint.service);
             if endpoint.authenticator.is_shared() {
                 endpoint.record_operator(&caller, OperatorUse::SeeLoad);
+                endpoint.record_operator(&caller, OperatorUse::SeeAccounts);
             }
             // What others use tells that they are there.
             let sees_all = operator || !endpoint.authenticator.is_shared();
@@ -95,5 +115,5 @@ pub(super) async fn answer(
 
 /// True if the answer to `path` must not be stored by any cache.
 pub(super) fn holds_data(path: &str) -> bool {
-    matches!(path, STATE | CATALOG | SIGN_INS) || console_runs::is_path(path)
+    matches!(path, STATE | CATALOG | SIGN_INS | CALLS | TRIAL) || console_runs::is_path(path)
 }

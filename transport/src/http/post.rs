@@ -621,7 +621,11 @@ fn listen(
 }
 
 /// Runs a call within the time budget, at most until the server stops.
-async fn finish(endpoint: &Endpoint, call: Box<Call>, notify: impl FnMut(Vec<u8>) + Send) -> CallResponse {
+pub(super) async fn finish(
+    endpoint: &Endpoint,
+    call: Box<Call>,
+    notify: impl FnMut(Vec<u8>) + Send,
+) -> CallResponse {
     let id = call.id().clone();
     let budget = endpoint.call_budget + call.patience();
     let mut abandoned = AbandonedCall { endpoint, reason: Some("client_disconnect") };

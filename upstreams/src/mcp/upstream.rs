@@ -212,7 +212,8 @@ impl<T: Transport> Upstream for McpUpstream<T> {
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>> {
-        self.call_now(call).map(|reply| reply.map_err(|fault| self.transport.heed(fault))).boxed()
+        // Made where it stays: it has several kilobytes.
+        async move { self.call_now(call).await.map_err(|fault| self.transport.heed(fault)) }.boxed()
     }
 
     fn query<'a>(&'a self, query: Query<'a>) -> BoxFuture<'a, Result<Bytes, CallFault>> {

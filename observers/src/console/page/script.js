@@ -1,6 +1,6 @@
 "use strict";
-// Asks the server for its state every two seconds and draws it; sends what a person answers. Nothing is kept but the token, in
-// memory; nothing that the server says is ever read as HTML.
+// Asks the server for its state every two seconds and draws it; sends what a person answers, seeks and tries. Nothing is kept but
+// the token, in memory; nothing that the server says is ever read as HTML.
 (() => {
   const PERIOD = 2000;
   const byId = (id) => document.getElementById(id);
@@ -8,8 +8,7 @@
   let offered = false;
   let timer = null;
   let paused = false;
-  let catalogAsked = false;
-  const opened = new Set();
+  let operator = false;
   const drawn = new Map();
 
   // --- building blocks ---------------------------------------------------------------------------------------------
@@ -31,15 +30,20 @@
   };
   const pill = (text, kind) => node("span", { class: `pill ${kind || ""}` }, text);
   const empty = (text) => node("p", { class: "empty" }, text);
+  // A table whose rows are cards on a small screen: `roles` keep what a change of `display` would take from it.
   const table = (caption, columns, rows) =>
-    node("table", {},
+    node("table", { role: "table" },
       node("caption", {}, caption),
-      node("thead", {}, node("tr", {}, ...columns.map(([name, kind]) => node("th", { scope: "col", class: kind || "" }, name)))),
-      node("tbody", {}, ...rows));
-  const cell = (content, kind) => node("td", { class: kind || "" }, content);
+      node("thead", { role: "rowgroup" }, node("tr", { role: "row" },
+        ...columns.map(([name, kind]) => node("th", { scope: "col", role: "columnheader", class: kind || "" }, name)))),
+      node("tbody", { role: "rowgroup" }, ...rows.map((cells) => row(columns, cells))));
+  const row = (columns, cells) => node("tr", { role: "row" },
+    ...cells.map((content, at) => node("td", { role: "cell", class: columns[at][1] || "", "data-label": columns[at][0] },
+      ...[].concat(content))));
 
   const count = (number) => number.toLocaleString("en");
   const some = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
+  const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   const bytes = (number) => {
     const units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let unit = 0;
@@ -73,95 +77,82 @@
     if (focused && byId(focused)) byId(focused).focus();
   };
 
-  // --- parts -------------------------------------------------------------------------------------------------------
+  // --- at a glance -------------------------------------------------------------------------------------------------
   const tiles = (state) => {
-    const total = { calls: 0, errors: 0, fetched: 0, returned: 0 };
-    for (const point of state.timeline.points) {
-      total.calls += point.calls; total.errors += point.errors;
-      total.fetched += point.fetched_bytes; total.returned += point.returned_bytes;
-    }
+    const total = { calls: 0, errors: 0 };
+    for (const point of state.timeline.points) { total.calls += point.calls; total.errors += point.errors; }
     const minutes = Math.round((state.timeline.steps * state.timeline.step_seconds) / 60);
     const tile = (name, value, note) => node("div", {}, node("dt", {}, name), node("dd", {}, value), node("dd", {}, note));
-    const server = state.server;
-    const ratio = total.returned > 0 && total.fetched > 0 ? `${(total.fetched / total.returned).toFixed(1)} ×` : "–";
+    const { server, saved } = state;
+    const ratio = saved.returned_bytes > 0 && saved.fetched_bytes > 0 ? `${(saved.fetched_bytes / saved.returned_bytes).toFixed(1)} ×` : "–";
     const rate = total.calls ? `${((100 * total.errors) / total.calls).toFixed(1)} % failed` : "none yet";
+    const own = state.accounts.find((account) => account.principal === server.caller);
+    const memory = server.memory_limit_bytes !== undefined ? ["Memory of programs", server.memory_bytes, `of ${bytes(server.memory_limit_bytes)}`]
+      : own?.memory_bytes !== undefined ? ["Your memory", own.memory_bytes, "of programs and sessions"] : null;
     return [
       tile("Running now", count(state.live_count), `${count(server.permits_in_use)} of ${count(server.permits)} slots taken`),
       tile(`Calls in ${minutes} minutes`, count(total.calls), rate),
-      tile("Payload reduction", ratio, `${bytes(total.fetched)} fetched, ${bytes(total.returned)} returned`),
+      tile("Payload reduction", ratio, `${bytes(saved.fetched_bytes)} fetched, ${bytes(saved.returned_bytes)} returned`),
       tile("Sessions", state.sessions === null ? "off" : count(state.sessions.length), `${count(server.http_sessions)} HTTP sessions`),
-      server.memory_limit_bytes === undefined ? null
-        : tile("Memory of programs", bytes(server.memory_bytes), `of ${bytes(server.memory_limit_bytes)}`),
+      memory === null ? null : tile(memory[0], bytes(memory[1]), memory[2]),
     ].filter(Boolean);
+  };
+
+  const savings = (saved) => {
+    const figure = (name, value, note) => node("div", {}, node("dt", {}, name), node("dd", {}, value, note ? " " : null, note ? pill(note) : null));
+    return node("dl", { class: "figures" },
+      figure("Bytes kept from models", bytes(saved.bytes)),
+      figure("Upstream calls by programs", `${count(saved.upstream_calls)} in ${some(saved.programs, "program")}`),
+      figure("Tokens saved", `≈ ${count(saved.estimated_tokens)}`, "estimate"),
+      figure("Model turns saved", `≈ ${count(saved.estimated_model_turns)}`, "estimate"));
   };
 
   const reduction = (timeline) => {
     const points = timeline.points.filter((point) => point.fetched_bytes > 0);
     if (points.length === 0) return empty("No program has fetched anything from an upstream in this window.");
-    const width = 960, height = 170, base = height - 22, left = 64, step = (width - left) / timeline.steps;
     const most = Math.max(...points.map((point) => point.fetched_bytes));
     const minutes = (timeline.steps * timeline.step_seconds) / 60;
-    const tall = (value) => (value > 0 ? Math.max(2, (value / most) * (base - 18)) : 0);
+    const tall = (value) => (value > 0 ? Math.max(2, (value / most) * 100) : 0);
     const sum = (key) => points.reduce((all, point) => all + point[key], 0);
     const label = `${bytes(sum("fetched_bytes"))} fetched and ${bytes(sum("returned_bytes"))} returned within ${minutes} minutes`;
-    const chart = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
-      shape("line", { class: "axis", x1: left, x2: width, y1: base, y2: base }),
-      shape("line", { class: "axis", x1: left, x2: width, y1: base - tall(most), y2: base - tall(most) }));
-    const put = (x, y, text, anchor) => {
-      const words = shape("text", { x, y, "text-anchor": anchor });
-      words.textContent = text;
-      chart.append(words);
-    };
-    put(left - 8, base - tall(most) + 4, bytes(most), "end");
-    put(left - 8, base + 4, "0", "end");
-    put(left, height - 4, `${minutes} minutes ago`, "start");
-    put(width, height - 4, "now", "end");
+    const chart = shape("svg", { class: "chart", viewBox: `0 0 ${timeline.steps * 4} 100`, preserveAspectRatio: "none", role: "img", "aria-label": label });
     for (const point of points) {
-      const x = left + (timeline.steps - 1 - point.ago) * step;
+      const x = (timeline.steps - 1 - point.ago) * 4;
       const title = shape("title", {});
-      title.textContent = `${bytes(point.fetched_bytes)} fetched, ${bytes(point.returned_bytes)} returned by ${count(point.calls)} calls`;
-      const bar = (kind, value) => shape("rect", { class: `bar ${kind}`, x: x + 0.5, width: Math.max(2, step - 1), y: base - tall(value), height: tall(value), rx: 1.5 });
+      title.textContent = `${bytes(point.fetched_bytes)} fetched, ${bytes(point.returned_bytes)} returned by ${some(point.calls, "call")}`;
+      const bar = (kind, value) => shape("rect", { class: `bar ${kind}`, x, width: 3, y: 100 - tall(value), height: tall(value) });
       chart.append(shape("g", {}, title, bar("fetched", point.fetched_bytes), bar("returned", Math.min(point.returned_bytes, most))));
     }
-    return chart;
+    return [node("p", { class: "muted" }, `up to ${bytes(most)} in ${timeline.step_seconds} seconds`), chart,
+      node("p", { class: "axis muted" }, node("span", {}, `${minutes} minutes ago`), node("span", {}, "now"))];
   };
 
-  const live = (calls) => {
-    if (calls.length === 0) return empty("Nothing runs at this moment.");
-    return table("Calls that run now", [["Tool"], ["Program"], ["Request"], ["Eval"], ["Since", "number"]], calls.map((call) =>
-      node("tr", {}, cell(call.tool), cell(node("code", {}, program(call.program) || "–"), "program"),
-        cell(node("code", {}, call.request_id)), cell(node("code", {}, call.eval_id)), cell(span(call.running_ms), "number"))));
-  };
-
+  // --- calls -------------------------------------------------------------------------------------------------------
   const waterfall = (call) => {
     const rows = call.upstream_calls;
-    const ends = rows.map((row) => row.offset_ms + row.duration_ms);
-    const whole = Math.max(call.duration_ms, (call.run_us || 0) / 1000, ...ends, 1);
-    const width = 960, left = 230, right = 190, line = 22;
-    const scale = (ms) => (ms / whole) * (width - left - right);
-    const chart = shape("svg", { viewBox: `0 0 ${width} ${line * (rows.length + 1) + 8}`, role: "img",
-      "aria-label": `${some(rows.length, "upstream call")} within ${span(whole)}` });
-    const put = (x, y, text, kind, anchor) => {
-      const words = shape("text", { x, y, class: kind || "", "text-anchor": anchor || "start" });
-      words.textContent = text;
-      chart.append(words);
+    const whole = Math.max(call.duration_ms, (call.run_us || 0) / 1000, ...rows.map((row) => row.offset_ms + row.duration_ms), 1);
+    const track = (kind, from, length) => {
+      const bar = node("span", { class: `bar ${kind}` });
+      bar.style.left = `${(from / whole) * 100}%`;
+      bar.style.width = `${Math.max(0.5, (length / whole) * 100)}%`;
+      return node("span", { class: "track", "aria-hidden": "true" }, bar);
     };
-    const bar = (row, from, length, kind) =>
-      chart.append(shape("rect", { class: `bar ${kind}`, x: left + scale(from), y: row * line + 5, width: Math.max(3, scale(length)), height: 12, rx: 3 }));
-    put(0, 15, "program", "strong");
-    bar(0, 0, whole, "span");
-    put(width, 15, span(whole), "", "end");
-    rows.forEach((row, at) => {
-      const y = (at + 1) * line;
-      const name = `${row.server}/${row.tool}`;
-      put(12, y + 15, name.length > 32 ? `${name.slice(0, 31)}…` : name, "strong");
-      bar(at + 1, row.offset_ms, row.duration_ms, row.ok ? "ok" : "failed");
-      const size = row.result_bytes === undefined ? "" : `, ${bytes(row.result_bytes)}`;
-      put(width, y + 15, row.ok ? `${span(row.duration_ms)}${size}` : `${row.reason || "failed"}, ${span(row.duration_ms)}`, "", "end");
-    });
-    return chart;
+    const size = (row) => (row.result_bytes === undefined ? "" : `, ${bytes(row.result_bytes)}`);
+    return node("ol", { class: "waterfall", "aria-label": `${some(rows.length, "upstream call")} within ${span(whole)}` },
+      node("li", {}, node("span", { class: "name" }, "program"), node("span", { class: "figure" }, span(whole)), track("span", 0, whole)),
+      ...rows.map((row) => node("li", {}, node("span", { class: "name" }, `${row.server}/${row.tool}`),
+        node("span", { class: "figure" }, row.ok ? `${span(row.duration_ms)}${size(row)}` : `${row.reason || "failed"}, ${span(row.duration_ms)}`),
+        track(row.ok ? "ok" : "failed", row.offset_ms, row.duration_ms))));
   };
 
+  // A message as far as it was recorded.
+  const message = (error) => (error === undefined ? "" : typeof error === "string" ? error
+    : error.preview === undefined ? `a message of ${bytes(error.bytes)}, which was not kept` : error.preview);
+  const failure = (row) => node("div", { class: "failure" },
+    node("p", {}, node("strong", {}, `${row.server}/${row.tool}`), " ", pill(row.reason || "failed", "bad"), " ", message(row.error)),
+    row.arguments === undefined
+      ? node("p", { class: "muted" }, "Its arguments were not kept; --trace-payloads full keeps those of up to 4 KiB.")
+      : node("pre", {}, row.arguments));
   const fact = (name, value) => (value === undefined || value === null ? null : node("div", {}, node("dt", {}, name), node("dd", {}, value)));
   const details = (call) => [
     node("dl", { class: "facts" },
@@ -173,87 +164,307 @@
       fact("result", call.result_bytes === undefined ? null : bytes(call.result_bytes)),
       fact("reduction", call.ratio === undefined || call.ratio === null ? null : `${call.ratio} ×`)),
     program(call.program) === null ? null : node("pre", {}, program(call.program)),
+    ...call.upstream_calls.filter((row) => !row.ok).map(failure),
     call.upstream_calls.length > 0 ? waterfall(call) : empty("No upstream calls."),
   ];
 
-  const recent = (calls) => {
-    if (calls.length === 0) return empty("No call has ended yet.");
-    const rows = [];
-    calls.forEach((call) => {
-      const key = `${call.eval_id || call.request_id} ${call.ts}`;
-      const id = `call-${key.replace(/[^A-Za-z0-9_]/g, "-")}`;
-      const open = opened.has(key);
-      const detail = node("tr", { id: `${id}-detail` }, node("td", { class: "detail", colspan: "6" }));
-      detail.hidden = !open;
-      if (open) detail.firstChild.append(...details(call).filter(Boolean));
-      const toggle = node("button", { id, type: "button", class: "link", "aria-expanded": String(open), "aria-controls": `${id}-detail`,
-        click: () => {
-          const show = detail.hidden;
-          if (show) { opened.add(key); detail.firstChild.replaceChildren(...details(call).filter(Boolean)); }
-          else opened.delete(key);
-          detail.hidden = !show;
-          toggle.setAttribute("aria-expanded", String(show));
-        } }, clock(call.ts));
-      rows.push(node("tr", {},
-        cell(toggle), cell(call.tool),
-        cell(call.status === "ok" ? pill("ok", "good") : pill(call.reason || "error", "bad")),
-        cell(node("code", {}, program(call.program) || "–"), "program"),
-        cell(call.upstream_calls.length > 0 ? count(call.upstream_calls.length) : "–", "number"),
-        cell(call.run_us !== undefined ? span(call.run_us / 1000) : call.duration_ms === 0 ? "< 1 ms" : span(call.duration_ms), "number")), detail);
-    });
-    return table("Calls that have ended, the newest first", [["Ended (UTC)"], ["Tool"], ["Outcome"], ["Program"], ["Calls", "number"], ["Time", "number"]], rows);
+  const COLUMNS = () => [["Time (UTC)", "when"], ...(operator ? [["Caller", "who"]] : []), ["Tool", "tool"], ["Outcome", "outcome"], ["Program", "program"],
+    ["Calls", "number"], ["Took", "number"]];
+  const pillOf = (call) => call.status === "ok" ? pill("ok", "good") : call.status === "error" ? pill(call.reason || "error", "bad") : pill(call.status, "warn");
+  const code = (call) => node("code", {}, program(call.program) || "–");
+  // The rows that are shown, by what names their calls: what has ended does not change, and its row stays as it is.
+  const ended = new Map();
+  const running = new Map();
+  const runningRow = (call) => {
+    const took = node("span", {});
+    const tr = row(COLUMNS(), ["now", ...(operator ? [call.principal] : []), call.tool, pill("running", "warn"), code(call), "–", took]);
+    return { tr, update: (now) => { took.textContent = span(now.running_ms); } };
   };
+  const endedRows = (call) => {
+    const columns = COLUMNS(), id = `call-${call.number}`;
+    const detail = node("tr", { id: `${id}-detail`, role: "row", class: "details" }, node("td", { role: "cell", colspan: String(columns.length) }));
+    detail.hidden = true;
+    const toggle = node("button", { id, type: "button", class: "link", "aria-expanded": "false", "aria-controls": `${id}-detail`,
+      "aria-label": `${clock(call.ts)}, details of ${call.tool}`, click: () => {
+        const show = detail.hidden;
+        detail.firstChild.replaceChildren(...(show ? details(call).filter(Boolean) : []));
+        detail.hidden = !show;
+        toggle.setAttribute("aria-expanded", String(show));
+      } }, clock(call.ts));
+    const failed = call.upstream_calls.filter((one) => !one.ok);
+    const told = failed.slice(0, 2).map((one) => node("span", { class: "failed" }, short(`${one.server}/${one.tool} ${one.reason || "failed"}: ${message(one.error) || "no message"}`, 200)));
+    const more = failed.length > 2 ? [node("span", { class: "failed" }, `and ${count(failed.length - 2)} more`)] : [];
+    const took = call.run_us !== undefined ? span(call.run_us / 1000) : call.duration_ms === 0 ? "< 1 ms" : span(call.duration_ms);
+    const tr = row(columns, [toggle, ...(operator ? [call.principal] : []), call.tool, pillOf(call), [code(call), ...told, ...more],
+      call.upstream_calls.length > 0 ? count(call.upstream_calls.length) : "–", took]);
+    return [tr, detail];
+  };
+  // What was sought, and how many pages of it are shown.
+  const sought = () => {
+    const form = byId("search");
+    const query = {};
+    for (const name of ["principal", "upstream", "tool", "outcome", "text"]) {
+      const value = form.elements[name].value.trim();
+      if (value) query[name] = value;
+    }
+    return query;
+  };
+  let older = [];
+  let following = null;
+  const place = (body, rows) => {
+    // Rows that are where they belong are not touched: the focus stays, and nothing moves.
+    let at = body.firstChild;
+    for (const tr of rows) {
+      if (tr === at) at = at.nextSibling;
+      else body.insertBefore(tr, at);
+    }
+    while (at !== null) { const next = at.nextSibling; at.remove(); at = next; }
+  };
+  const showCalls = (found) => {
+    const head = byId("calls-head");
+    if (head.childElementCount !== COLUMNS().length) {
+      head.replaceChildren(...COLUMNS().map(([name, kind]) => node("th", { scope: "col", role: "columnheader", class: kind }, name)));
+    }
+    for (const call of found.live) {
+      if (!running.has(call.eval_id)) running.set(call.eval_id, runningRow(call));
+      running.get(call.eval_id).update(call);
+    }
+    const live = new Set(found.live.map((call) => call.eval_id));
+    for (const id of running.keys()) if (!live.has(id)) running.delete(id);
+    place(byId("live"), found.live.map((call) => running.get(call.eval_id).tr));
+    const calls = [...found.calls, ...older];
+    const seen = new Set();
+    const rows = [];
+    for (const call of calls) {
+      if (seen.has(call.number)) continue;
+      seen.add(call.number);
+      if (!ended.has(call.number)) ended.set(call.number, endedRows(call));
+      rows.push(...ended.get(call.number));
+    }
+    for (const number of ended.keys()) if (!seen.has(number)) ended.delete(number);
+    place(byId("recent"), rows);
+    const filtered = Object.keys(sought()).length > 0;
+    const none = found.live.length === 0 && seen.size === 0;
+    byId("no-calls").textContent = !none ? "" : filtered ? "No call fits." : "No call yet.";
+    byId("calls").hidden = none;
+    if (older.length === 0) following = found.next;
+    byId("older").hidden = following === null;
+    const note = `${some(seen.size, "call")}${filtered ? (seen.size === 1 ? " fits" : " fit") : ""}${following === null ? "" : " so far"}${found.live_count > 0 ? `, ${count(found.live_count)} running` : ""}`;
+    if (byId("calls-note").textContent !== note) byId("calls-note").textContent = note;
+    byId("calls-policy").textContent = found.payloads === "none" ? "Programs, arguments and messages are not kept (--trace-payloads none)."
+      : found.payloads === "summary" ? "Of programs and messages the first 256 characters are kept, arguments are not (--trace-payloads summary)." : "";
+  };
+  const forgetCalls = () => { older = []; following = null; };
+  const seekCalls = async () => post("/console/api/calls", JSON.stringify(sought()));
+  const moreCalls = async () => {
+    if (byId("older").getAttribute("aria-busy") === "true") return;
+    byId("older").setAttribute("aria-busy", "true");
+    const asked = sought();
+    try {
+      const found = await post("/console/api/calls", JSON.stringify({ ...asked, before: following }));
+      if (JSON.stringify(asked) === JSON.stringify(sought())) {
+        // What is listed stays, although newer calls come.
+        older = [...shownCalls, ...older, ...found.calls];
+        following = found.next;
+      }
+    } catch (trouble) {
+      byId("calls-note").textContent = `Not found: ${trouble.message}.`;
+    }
+    byId("older").removeAttribute("aria-busy");
+    await refresh();
+  };
+  let shownCalls = [];
 
+  // --- upstreams ---------------------------------------------------------------------------------------------------
   // What a person does next, where the caller is not signed in to an upstream that wants it.
   const signInStep = (signIn) => {
-    if (signIn === undefined || signIn.state === "signed_in") return null;
-    if (signIn.error !== undefined) return node("div", { class: "muted" }, `sign-ins cannot be read: ${signIn.error}`);
+    if (signIn === undefined) return null;
+    if (signIn.state === "signed_in") return node("p", { class: "muted" }, "You are signed in.");
+    if (signIn.error !== undefined) return node("p", { class: "muted" }, `Sign-ins cannot be read: ${signIn.error}`);
     const why = signIn.last_error === null ? "" : ` (${signIn.last_error})`;
     const web = signIn.open !== undefined && ["http:", "https:"].includes(new URL(signIn.open).protocol);
-    return node("div", {}, pill("needs sign-in", "warn"), `${why} `,
+    return node("p", {}, pill("needs sign-in", "warn"), `${why} `,
       web ? node("a", { href: signIn.open, rel: "noreferrer", target: "_blank" }, "sign in") : node("code", {}, signIn.run || signIn.open));
   };
+  const KINDS = { started: "good", starting: "warn", recovery: "bad", stopped: "", closed: "bad" };
+  const upstreamState = (up, signIn) => [
+    node("div", { class: "head" }, node("h3", {}, up.name), pill(up.phase === "recovery" ? `failed, tried again in ${up.retry_in_seconds} s` : up.phase, KINDS[up.phase])),
+    node("p", { class: "muted" }, [up.protocol_version === null ? up.transport : `${up.transport} ${up.protocol_version}`, `${count(up.in_flight)} in flight`, some(up.starts, "start")].join(" · ")),
+    signInStep(signIn),
+    up.last_fault === null ? null : node("p", { class: "trouble" }, `Latest fault: ${up.last_fault}`),
+    up.messages.length === 0 ? null : node("details", {}, node("summary", {}, some(up.messages.length, "log message")),
+      node("ul", {}, ...up.messages.map((said) => node("li", {}, node("span", { class: "muted" }, `${said.ts} ${said.level} `), node("code", {}, said.text))))),
+  ].filter(Boolean);
 
-  const upstreams = ([all, signIns]) => {
-    if (all === null) return empty("No upstreams are configured.");
-    const signIn = new Map(signIns.map((row) => [row.server, row]));
-    const kinds = { started: "good", starting: "warn", recovery: "bad", stopped: "warn", closed: "bad" };
-    return table("Upstream servers", [["Name"], ["State"], ["Transport"], ["Tools", "number"], ["In flight", "number"], ["Starts", "number"]],
-      all.map((up) => node("tr", {},
-        cell(node("span", {}, node("strong", {}, up.name), signInStep(signIn.get(up.name)), up.last_fault === null ? null : node("div", { class: "muted" }, `latest fault: ${up.last_fault}`),
-          up.messages.length === 0 ? null : node("details", {}, node("summary", {}, `${up.messages.length} log messages`),
-            node("ul", {}, ...up.messages.map((said) => node("li", {}, node("span", { class: "muted" }, `${said.ts} ${said.level} `), node("code", {}, said.text))))))),
-        cell(pill(up.phase, kinds[up.phase])),
-        cell(up.protocol_version === null ? up.transport : `${up.transport} ${up.protocol_version}`),
-        cell(count(up.tools), "number"), cell(count(up.in_flight), "number"), cell(count(up.starts), "number"))));
+  // The arguments of a tool as its schema describes them.
+  const typeOf = (schema) => {
+    if (schema === true || schema === undefined || typeof schema !== "object") return "any";
+    if (Array.isArray(schema.enum)) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
+    if (schema.const !== undefined) return JSON.stringify(schema.const);
+    if (schema.type === "array") return `array of ${typeOf(schema.items)}`;
+    if (Array.isArray(schema.type)) return schema.type.join(" | ");
+    return typeof schema.type === "string" ? schema.type : schema.anyOf || schema.oneOf ? "one of several" : "any";
+  };
+  const argumentsOf = (schema) => {
+    const known = Object.entries(schema.properties || {});
+    const required = Array.isArray(schema.required) ? schema.required : [];
+    const columns = [["Argument"], ["Type"], ["Meaning"]];
+    return [known.length === 0 ? node("p", { class: "muted" }, "It describes no arguments.")
+      : table("Arguments", columns, known.map(([name, one]) => [node("span", {}, node("code", {}, name), required.includes(name) ? " (required)" : ""), node("code", {}, short(typeOf(one), 200)),
+        one?.description === undefined ? "–" : String(one.description)])),
+    node("details", {}, node("summary", {}, "Schema"), node("pre", {}, JSON.stringify(schema, null, 2)))];
+  };
+  const MOST_ARGUMENTS = 65536;
+  let trials = 0;
+  const trial = (server, tool) => {
+    const id = `trial-${trials += 1}`;
+    const required = Array.isArray(tool.input_schema.required) ? tool.input_schema.required : [];
+    const given = node("textarea", { id, spellcheck: "false", autocomplete: "off", maxlength: String(MOST_ARGUMENTS), "aria-describedby": `${id}-trouble` });
+    given.rows = 3;
+    given.value = required.length === 0 ? "{}" : `{\n${required.map((name) => `  ${JSON.stringify(name)}: `).join(",\n")}\n}`;
+    const trouble = node("p", { class: "trouble", id: `${id}-trouble`, role: "alert" });
+    const result = node("div", { role: "status" });
+    const actions = node("div", { class: "actions" });
+    const call = node("button", { type: "submit" }, "Try it");
+    const sure = node("button", { type: "button", class: "primary" }, "Call it");
+    const no = node("button", { type: "button" }, "Cancel");
+    const ask = node("p", {}, "This tool may change something. Call it as you?");
+    const rest = () => { actions.replaceChildren(call); call.focus(); };
+    // A button that is disabled would lose the focus.
+    let calling = false;
+    const send = async (confirmed) => {
+      if (confirmed) rest();
+      calling = true;
+      result.replaceChildren(node("p", { class: "muted" }, "calling …"));
+      try {
+        const head = JSON.stringify({ upstream: server, tool: tool.name, confirmed });
+        const said = await post("/console/api/trial", `${head.slice(0, -1)},"arguments":${given.value}}`);
+        result.replaceChildren(node("p", {}, pill(said.is_error ? "failed" : "answered", said.is_error ? "bad" : "good")), node("pre", {}, said.text));
+      } catch (why) {
+        result.replaceChildren(node("p", { class: "trouble" }, `Not called: ${why.message}.`));
+      }
+      calling = false;
+      refresh();
+    };
+    sure.addEventListener("click", () => send(true));
+    no.addEventListener("click", rest);
+    const form = node("form", { class: "trial" }, node("label", { for: id }, "Arguments, a JSON object"), given, trouble, actions, result);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (calling) return;
+      let parsed = null;
+      trouble.textContent = "";
+      try { parsed = JSON.parse(given.value); } catch (why) { trouble.textContent = `This is no JSON: ${why.message}.`; }
+      if (trouble.textContent === "" && (parsed === null || typeof parsed !== "object" || Array.isArray(parsed))) trouble.textContent = "Arguments are a JSON object: {…}.";
+      if (trouble.textContent !== "") { given.focus(); return; }
+      if (tool.only_reads) { send(false); return; }
+      actions.replaceChildren(ask, sure, no);
+      no.focus();
+    });
+    actions.append(call);
+    return form;
+  };
+  // Parts that are folded are made when they are opened.
+  const folded = (summary, make) => {
+    const element = node("details", {}, node("summary", {}, ...summary));
+    element.addEventListener("toggle", () => {
+      if (element.open && element.childElementCount === 1) element.append(...[].concat(make()).filter(Boolean));
+    });
+    return element;
+  };
+  const toolList = (server) => {
+    const items = server.tools.map((tool) => {
+      const element = folded([node("code", {}, tool.name), " ", tool.only_reads ? pill("reads") : null, node("span", { class: "muted" }, ` ${short(tool.description.split("\n")[0], 120)}`)].filter(Boolean), () => [
+        tool.description ? node("p", { class: "prose" }, tool.description) : null,
+        ...argumentsOf(tool.input_schema),
+        tool.callable ? trial(server.name, tool) : node("p", { class: "muted" }, "You may see this tool, and not call it."),
+      ]);
+      return { tool, element: node("li", {}, element) };
+    });
+    const list = node("ul", { class: "tools" }, ...items.map((item) => item.element));
+    if (items.length <= 12) return list;
+    const find = node("input", { type: "search", "aria-label": `Find a tool of ${server.name}`, placeholder: "Find a tool", autocomplete: "off" });
+    find.addEventListener("input", () => {
+      const part = find.value.trim().toLowerCase();
+      for (const { tool, element } of items) element.hidden = !`${tool.name} ${tool.description}`.toLowerCase().includes(part);
+    });
+    return [find, list];
+  };
+  const upstreamCards = new Map();
+  let catalogKey = null;
+  const showUpstreams = async (all, signIns) => {
+    const target = byId("upstreams");
+    if (all === null || all.length === 0) {
+      draw("upstreams", "none", () => empty("No upstreams are configured."));
+      return;
+    }
+    const signIn = new Map(signIns.map((one) => [one.server, one]));
+    for (const up of all) {
+      if (!upstreamCards.has(up.name)) {
+        const card = { state: node("div", {}), tools: node("div", { class: "catalog" }), text: "", listed: "" };
+        card.element = node("article", { class: "upstream" }, card.state, card.tools);
+        upstreamCards.set(up.name, card);
+      }
+      const card = upstreamCards.get(up.name);
+      const text = JSON.stringify([up, signIn.get(up.name)]);
+      if (card.text !== text) {
+        const open = card.state.querySelector("details")?.open === true;
+        const focused = card.state.contains(document.activeElement) ? document.activeElement.localName : null;
+        card.text = text;
+        card.state.replaceChildren(...upstreamState(up, signIn.get(up.name)));
+        if (open && card.state.querySelector("details")) card.state.querySelector("details").open = true;
+        if (focused !== null) card.state.querySelector(focused)?.focus();
+      }
+    }
+    const names = new Set(all.map((up) => up.name));
+    for (const name of upstreamCards.keys()) if (!names.has(name)) upstreamCards.delete(name);
+    place(target, all.map((up) => upstreamCards.get(up.name).element));
+    const key = JSON.stringify(all.map((up) => [up.name, up.tools, up.starts, up.phase]));
+    if (key === catalogKey) return;
+    const catalog = new Map((await ask("/console/api/catalog")).servers.map((server) => [server.name, server]));
+    catalogKey = key;
+    for (const [name, card] of upstreamCards) {
+      const server = catalog.get(name);
+      const listed = JSON.stringify(server ?? null);
+      if (card.listed === listed) continue;
+      card.listed = listed;
+      card.tools.replaceChildren(...(server === undefined ? [] : [
+        server.description ? node("p", { class: "muted prose" }, server.description) : null,
+        server.loaded ? folded([some(server.tools.length, "tool")], () => toolList(server)) : node("p", { class: "muted" }, "Its tools are not known yet."),
+      ].filter(Boolean)));
+    }
   };
 
-  const catalog = (servers) => {
-    if (servers.length === 0) return empty("Nothing to list.");
-    return servers.map((server) => node("details", {},
-      node("summary", {}, node("strong", {}, server.name), ` ${server.loaded ? `${count(server.tools.length)} tools` : "not loaded"}`,
-        server.description ? node("span", { class: "muted" }, ` ${server.description}`) : null),
-      node("ul", {}, ...server.tools.map((tool) =>
-        node("li", {}, node("code", {}, tool.name), tool.description ? node("span", { class: "muted" }, ` ${tool.description}`) : null)))));
-  };
-
+  // --- sessions, accounts ------------------------------------------------------------------------------------------
   const sessions = (all, ofStore) => {
     if (all === null) return empty("Sessions are off (--sessions).");
     if (all.length === 0) return empty(ofStore ? "This server has used no session of the store yet." : "No session is open.");
-    return table(ofStore ? "Sessions of the store that this server has used last" : "Open sessions, the latest used first", [["Session"], ["State"], ["Turn", "number"], ["Names", "number"], ["Size", "number"], ["Last used (UTC)", "number"]],
-      all.map((session) => node("tr", {},
-        cell(node("span", {}, session.title === null ? null : node("strong", {}, session.title), node("div", { class: "mono" }, session.session_id))),
-        cell(session.eval_status === "running" ? pill("running", "good") : pill("idle")),
-        cell(count(session.turn), "number"), cell(count(session.binding_count), "number"),
-        cell(bytes(session.memory_bytes), "number"), cell(clock(session.updated_at), "number"))));
+    return table(ofStore ? "Sessions of the store that this server has used last" : "Open sessions, the latest used first",
+      [["Session"], ["State"], ["Turn", "number"], ["Names", "number"], ["Size", "number"], ["Last used (UTC)", "number"]],
+      all.map((session) => [node("div", {}, session.title === null ? "" : node("strong", {}, session.title), node("div", { class: "mono" }, session.session_id)),
+        session.eval_status === "running" ? pill("running", "good") : pill("idle"), count(session.turn), count(session.binding_count),
+        bytes(session.memory_bytes), clock(session.updated_at)]));
+  };
+  const accounts = ([all, total]) => {
+    if (all.length === 0) return empty("Nobody holds anything now.");
+    const columns = [["Caller"], ...(all.some((one) => one.memory_bytes !== undefined) ? [["Memory", "number"]] : []), ["Running calls", "number"]];
+    const cells = all.map((one, at) => [
+      node("button", { id: `account-${at}`, type: "button", class: "link", "aria-label": `Calls of ${one.principal}`, click: () => {
+        byId("search").elements.principal.value = one.principal;
+        changed();
+        byId("search").elements.principal.focus();
+      } }, one.principal),
+      ...(columns.length === 3 ? [bytes(one.memory_bytes || 0)] : []), count(one.running)]);
+    const note = total > all.length ? [node("p", { class: "muted" }, `The ${count(all.length)} that hold most, of ${count(total)}.`)] : [];
+    return [table("What callers hold, the largest first", columns, cells), ...note];
   };
 
   // --- what runs wait for --------------------------------------------------------------------------------------------
   // A question is drawn once and then only told what has changed, so that nobody loses what was filled in.
   const cards = new Map();
   let ahead = 0;
-  let sought = null;
-  const seek = () => { sought = new URLSearchParams(location.hash.slice(1)).get("q"); };
+  let wantedRun = null;
+  const seek = () => { wantedRun = new URLSearchParams(location.hash.slice(1)).get("q"); };
   const left = (ms) => {
     if (ms <= 0) return "its time is over";
     const seconds = Math.ceil(ms / 1000), pad = (number) => String(number).padStart(2, "0");
@@ -482,12 +693,12 @@
     if (open.length > 0 && none !== null) none.remove();
     if (open.length === 0 && none === null) target.append(empty("No program waits for anybody."));
     const questions = open.flatMap((run) => run.questions).filter((asked) => asked.answer === null).length;
-    const gone = sought !== null && !open.some((run) => run.run_id === sought);
+    const gone = wantedRun !== null && !open.some((run) => run.run_id === wantedRun);
     document.title = questions === 0 ? "ptc console" : `(${questions}) ptc console`;
-    note.textContent = gone ? `${sought} does not wait any more, or is not yours.` : questions === 0 ? "" : some(questions, "open question");
+    note.textContent = gone ? `${wantedRun} does not wait any more, or is not yours.` : questions === 0 ? "" : some(questions, "open question");
     for (const run of open) {
       const card = cards.get(`${run.principal} ${run.run_id}`);
-      const wanted = run.run_id === sought;
+      const wanted = run.run_id === wantedRun;
       if (wanted && !card.element.classList.contains("wanted")) {
         card.element.classList.add("wanted");
         card.element.scrollIntoView({ block: "start" });
@@ -497,17 +708,16 @@
     tick();
   };
 
-  const show = (state, signIns) => {
+  const show = (state) => {
     const server = state.server;
-    byId("identity").textContent = `${server.instance} · version ${server.version} · up ${span(server.uptime_seconds * 1000)} · you are ${server.caller}`;
-    draw("tiles", [state.live_count, state.timeline, server.permits_in_use, server.http_sessions, state.sessions, server.memory_bytes], () => tiles(state));
+    byId("identity").textContent = `${server.instance} · version ${server.version} · up ${span(server.uptime_seconds * 1000)} · you are ${server.caller}${server.operator ? ", an operator" : ""}`;
+    draw("tiles", [state.live_count, state.timeline, server.permits_in_use, server.http_sessions, state.sessions, server.memory_bytes, state.saved, state.accounts], () => tiles(state));
+    byId("saved-note").textContent = state.saved.programs === 0 ? "" : `since ${state.saved.since.slice(0, 16).replace("T", " ")} UTC${server.operator ? ", all callers" : ""}`;
+    draw("saved", state.saved, savings);
     draw("reduction", state.timeline, reduction);
-    draw("live", state.live, live);
-    byId("live-note").textContent = state.live_count > state.live.length ? `the oldest ${state.live.length} of ${count(state.live_count)}` : "";
-    draw("recent", state.recent, recent);
-    byId("recent-note").textContent = state.remembered > state.recent.length ? `${state.recent.length} of ${count(state.remembered)} remembered` : "";
-    draw("upstreams", [state.upstreams, signIns], upstreams);
     draw("sessions", state.sessions, (all) => sessions(all, state.sessions_of_store === true));
+    byId("accounts-card").hidden = !server.operator;
+    if (server.operator) draw("accounts", [state.accounts, state.account_count], accounts);
     status(server.draining ? "stopping" : paused ? "paused" : "live", server.draining ? "warn" : paused ? "" : "good");
   };
 
@@ -531,19 +741,23 @@
     const headers = { ...authorized(), "Content-Type": "application/json" };
     const response = await fetch(path, { method: "POST", headers, body, cache: "no-store", credentials: "same-origin", redirect: "error" });
     const said = await response.json().catch(() => ({}));
+    if (response.status === 401) throw new Refused(token ? "This token is not valid here." : "This server asks for a token.");
     if (!response.ok) throw new Error(said.error || `the server answered ${response.status}`);
     return said;
   };
   const leave = (why) => {
     clearTimeout(timer);
     token = null;
-    catalogAsked = false;
-    opened.clear();
-    drawn.clear();
-    cards.clear();
+    operator = false;
+    catalogKey = null;
+    shownCalls = [];
+    forgetCalls();
+    for (const known of [drawn, cards, ended, running, upstreamCards]) known.clear();
+    byId("search").reset();
+    byId("calls-note").textContent = "";
     byId("waiting-note").textContent = "";
     document.title = "ptc console";
-    for (const id of ["tiles", "waiting", "reduction", "live", "recent", "upstreams", "catalog", "sessions"]) byId(id).replaceChildren();
+    for (const id of ["tiles", "waiting", "saved", "reduction", "live", "recent", "upstreams", "sessions", "accounts"]) byId(id).replaceChildren();
     byId("identity").textContent = "";
     byId("board").hidden = true;
     byId("controls").hidden = true;
@@ -564,14 +778,18 @@
     }
     return told;
   };
+  let round = 0;
   const refresh = async () => {
     clearTimeout(timer);
+    const own = round += 1;
     try {
       const state = await ask("/console/api/state");
       const runs = await kept().catch((trouble) => {
         if (trouble instanceof Refused) throw trouble;
         return null;
       });
+      const asked = JSON.stringify(sought());
+      const found = await seekCalls();
       const signIns = state.upstreams === null ? [] : (await ask("/console/api/sign-ins")).sign_ins;
       if (byId("board").hidden) {
         byId("gate").hidden = true;
@@ -580,19 +798,38 @@
         byId("token").value = "";
         byId("trouble").textContent = "";
       }
-      show(state, signIns);
+      if (operator !== found.operator) {
+        operator = found.operator;
+        for (const known of [ended, running]) known.clear();
+        byId("by-caller").hidden = !operator;
+      }
+      show(state);
       waiting(runs);
-      if (!catalogAsked && state.upstreams !== null) {
-        catalogAsked = true;
-        draw("catalog", (await ask("/console/api/catalog")).servers, catalog);
-      } else if (state.upstreams === null) draw("catalog", [], catalog);
+      // What was sought meanwhile is on its way.
+      if (asked === JSON.stringify(sought())) {
+        shownCalls = found.calls;
+        showCalls(found);
+      }
+      await showUpstreams(state.upstreams, signIns);
     } catch (trouble) {
       if (trouble instanceof Refused) return leave(trouble.message);
       if (byId("board").hidden) return leave(`The server cannot be reached: ${trouble.message}.`);
       status("no answer", "bad");
     }
-    if (!paused && !document.hidden) timer = setTimeout(refresh, PERIOD);
+    if (own === round && !paused && !document.hidden) timer = setTimeout(refresh, PERIOD);
   };
+
+  // What is typed is sought when the typing pauses.
+  let typing = null;
+  const changed = () => {
+    forgetCalls();
+    clearTimeout(typing);
+    typing = setTimeout(() => { if (!byId("board").hidden) refresh(); }, 250);
+  };
+  byId("search").addEventListener("input", changed);
+  byId("search").addEventListener("submit", (event) => { event.preventDefault(); changed(); });
+  byId("search").addEventListener("reset", changed);
+  byId("older").addEventListener("click", moreCalls);
 
   byId("login").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -98,7 +98,7 @@ fn no_output_shows_a_secret_of_a_sign_in_but_the_link_that_a_person_needs() {
     assert!(secrets.len() >= 24, "{secrets:#?}");
     heard.assert_clean(&secrets);
     // The echoes came, and were cut out.
-    for place in ["a result", "a trace", "a debug record", "/console/api/state"] {
+    for place in ["a result", "a trace", "a debug record", "/console/api/calls"] {
         assert!(heard.of(place).contains("[REDACTED]"), "{place}: {}", heard.of(place));
     }
     for place in ["the log", "/metrics", "/console/api/sign-ins", "ptc login", "ptc auth", "a page"] {
@@ -198,6 +198,10 @@ fn over_http(hosted: &AuthorizationServer, heard: &mut Heard) -> (String, Vec<St
                 answer.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
             heard.add(page, format!("{head}\n{}", answer.body));
         }
+    }
+    for token in [ANN, BEN] {
+        let headers = [("Authorization", &*format!("Bearer {token}")), ("Content-Type", "application/json")];
+        heard.add("/console/api/calls", server.ask("POST", "/console/api/calls", &headers, "{}").body);
     }
     server.ends();
     let traces = std::fs::read_dir(server.path("traces")).expect("traces");

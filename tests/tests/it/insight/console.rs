@@ -52,10 +52,18 @@ async fn the_page_is_open_and_the_data_is_not() {
         &own["server"],
         &json!({"caller": "alice", "draining": false, "permits": 1024, "permits_in_use": 0}),
     );
-    assert_has(&own, &json!({"live": [], "live_count": 0, "remembered": 2}));
+    assert_has(&own, &json!({"live_count": 0, "saved": {"programs": 1, "upstream_calls": 1}}));
     assert_eq!(own["sessions"][0]["title"], "hers");
     assert_has(&own["upstreams"][0], &json!({"name": "fake", "phase": "started", "transport": "mcp_stdio"}));
-    let call = &own["recent"][1];
+    let search = async |token: &str| {
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", &*bearer)];
+        let found = listener.request("POST", "/console/api/calls", &headers, "{}").await;
+        serde_json::from_str::<Value>(&found.body).unwrap()
+    };
+    let found = search(&alice).await;
+    assert_has(&found, &json!({"live": [], "live_count": 0, "next": null, "operator": false}));
+    let call = &found["calls"][1];
     assert_has(call, &json!({"tool": "lisp_eval", "status": "ok", "program": {"preview": program}}));
     assert_has(&call["upstream_calls"][0], &json!({"server": "fake", "tool": "bulk", "ok": true}));
     assert!(call["upstream_calls"][0]["offset_ms"].is_u64() && call["fetched_bytes"].as_u64().unwrap() > 500);
@@ -64,8 +72,9 @@ async fn the_page_is_open_and_the_data_is_not() {
     let others = state(ask("/console/api/state", &bob).await);
     assert_has(
         &others,
-        &json!({"remembered": 0, "recent": [], "live": [], "sessions": [], "server": {"caller": "bob"}}),
+        &json!({"live_count": 0, "sessions": [], "accounts": [], "saved": {"programs": 0}, "server": {"caller": "bob"}}),
     );
+    assert_has(&search(&bob).await, &json!({"live": [], "calls": [], "next": null}));
     assert_eq!(others["timeline"]["points"], json!([]));
     // What others use tells that they are there.
     assert_has(&others["server"], &json!({"permits_in_use": 0, "http_sessions": 0}));
@@ -73,8 +82,8 @@ async fn the_page_is_open_and_the_data_is_not() {
     for _ in 0..20 {
         listener.call(Some(&bob), "lisp_eval", json!({"program": "1"})).await;
     }
-    let remembered = async |token: &str| state(ask("/console/api/state", token).await)["remembered"].clone();
-    assert_eq!((remembered(&alice).await, remembered(&bob).await), (json!(2), json!(8)));
+    let kept = async |token: &str| search(token).await["calls"].as_array().unwrap().len();
+    assert_eq!((kept(&alice).await, kept(&bob).await), (2, 8));
     let catalog = state(ask("/console/api/catalog", &bob).await);
     let listed = catalog["servers"][0]["tools"].as_array().unwrap();
     assert!(listed.iter().any(|tool| tool["name"] == "bulk"), "{listed:?}");
@@ -100,7 +109,8 @@ async fn what_runs_is_shown_while_it_runs() {
     let program = "(tool/call {:server \"fake\" :tool \"hang\"})";
     let state = async || {
         let body = listener.request("GET", "/console/api/state", &[], "").await.body;
-        serde_json::from_str::<Value>(&body).unwrap()
+        let found = listener.request("POST", "/console/api/calls", &[], "{}").await.body;
+        [body, found].map(|body| serde_json::from_str::<Value>(&body).unwrap())
     };
     {
         let call = listener.call(None, "lisp_eval", json!({"program": program}));
@@ -112,17 +122,17 @@ async fn what_runs_is_shown_while_it_runs() {
         };
         tokio::select! {
             _ = call => panic!("the call hangs"),
-            seen = looked => {
+            [seen, found] = looked => {
                 assert_has(&seen, &json!({"live_count": 1, "sessions": null, "server": {"permits_in_use": 1}}));
-                assert_has(&seen["live"][0], &json!({"tool": "lisp_eval", "program": {"preview": program}}));
-                assert!(seen["live"][0]["eval_id"].is_string());
+                assert_has(&found["live"][0], &json!({"tool": "lisp_eval", "program": {"preview": program}}));
+                assert!(found["live"][0]["eval_id"].is_string());
             }
         }
     }
     while handle.health().in_flight > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(state().await["live_count"], 0);
+    assert_eq!(state().await.map(|told| told["live_count"].clone()), [json!(0), json!(0)]);
     listener.stop().await;
     aggregator.shutdown().await;
 }

@@ -3,6 +3,7 @@
 
 mod card;
 mod console;
+mod console_calls;
 mod debug;
 mod language_card;
 mod metrics;

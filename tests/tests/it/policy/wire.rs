@@ -272,7 +272,15 @@ fn no_tool_tells_of_what_is_hidden() {
 fn routes() -> BTreeSet<String> {
     let path = Regex::new(r#"const [A-Z_]+: &str = "(/[a-z/.-]+)";"#).expect("a pattern");
     let mut found = BTreeSet::new();
-    for file in ["console.rs", "console_runs.rs", "sign_in/mod.rs", "webhook.rs", "router.rs"] {
+    for file in [
+        "console.rs",
+        "console_runs.rs",
+        "console_calls.rs",
+        "console_trial.rs",
+        "sign_in/mod.rs",
+        "webhook.rs",
+        "router.rs",
+    ] {
         let text = fs::read_to_string(root().join("transport/src/http").join(file)).expect("text");
         found.extend(path.captures_iter(&text).map(|path| path[1].to_owned()));
     }
@@ -299,6 +307,37 @@ fn no_route_tells_of_what_is_hidden() {
         let answer = server.get(path);
         assert!(answer.body.contains(holds), "{path}: {answer:?}");
         tells_nothing(path, &format!("{answer:?}"));
+    }
+    for (path, bodies) in [
+        (
+            "/console/api/calls",
+            [json!({"upstream": "SERVER"}), json!({"tool": "THING"}), json!({"text": "THING"})],
+        ),
+        (
+            "/console/api/trial",
+            [
+                json!({"upstream": "SERVER", "tool": "THING", "confirmed": true}),
+                json!({"upstream": "SERVER", "tool": "THING"}),
+                json!({"upstream": "zq7seen", "tool": "THING", "arguments": {"path": "/reports/a"}}),
+            ],
+        ),
+    ] {
+        seen.insert(path.to_owned());
+        for body in bodies {
+            for (upstream, thing) in HIDDEN {
+                let body = named(&body, upstream, thing).to_string();
+                let post = |body: &str| {
+                    let length = body.len();
+                    let head = format!(
+                        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+                    );
+                    let answer = server.exchange(&[head.as_bytes(), body.as_bytes()].concat());
+                    settled(&format!("{} {}", answer.status, answer.body))
+                };
+                let (hidden, of_absent) = (post(&body), post(&absent(&body)));
+                same_as_absent(&format!("{path} {body}"), &hidden, &of_absent, &[upstream, thing]);
+            }
+        }
     }
     let tools = server.get("/console/api/state").json();
     assert_eq!(tools["upstreams"].as_array().expect("upstreams").len(), 1);

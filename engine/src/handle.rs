@@ -422,4 +422,18 @@ mod tests {
         };
         assert!(theirs >= now() + HOUR - PATIENCE);
     }
+
+    #[tokio::test]
+    async fn programs_are_kept_up_to_the_bytes_of_the_cache() {
+        for (cache_bytes, keeps) in [(Some(20_000), true), (Some(1), false), (None, true)] {
+            let options = EngineOptions { threads: 1, cache_bytes, ..EngineOptions::default() };
+            let engine = Engine::start(options).unwrap();
+            for number in 0..100 {
+                assert!(engine.eval(EvalRequest::new(format!("(+ 1 {number})"))).await.result.is_ok());
+            }
+            let kept = engine.cached().program_bytes;
+            assert_eq!(kept > 0, keeps, "{cache_bytes:?}: {kept}");
+            assert!(kept <= cache_bytes.unwrap_or(u64::MAX), "{cache_bytes:?}: {kept}");
+        }
+    }
 }

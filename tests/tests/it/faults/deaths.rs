@@ -76,6 +76,8 @@ fn an_upstream_that_is_killed_at_rest_costs_nobody_anything() {
     let (child, guard) = upstream_and_guard(server.server.pid());
     send(child, SIGKILL);
     wait_until("both are gone", || !is_alive(child) && !is_alive(guard));
+    let is_known = || server.server.launch.log().contains(r#""event":"upstream_ended""#);
+    wait_until("its end is known", is_known);
     assert_eq!(server.eval(&program), "user=> true");
 }
 

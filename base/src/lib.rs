@@ -5,6 +5,7 @@
 //! | [`time`], [`pace`] | the clock, which tests can set ahead; cooperative yielding |
 //! | [`memory`] | the memory that all programs of a process share |
 //! | [`sync`] | locks without poison |
+//! | [`trace`] | the trace of a request, and the receiver of its spans |
 //! | [`name_pattern`] | names with `*` |
 //! | [`text`], [`visible`], [`similar`] | truncation and literals; hidden characters made visible; similar names for error messages |
 //! | [`json`] | JSON values |
@@ -33,4 +34,5 @@ pub mod similar;
 pub mod sync;
 pub mod text;
 pub mod time;
+pub mod trace;
 pub mod visible;

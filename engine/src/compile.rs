@@ -8,6 +8,7 @@ use super::cache::{CompiledProgram, KnownPrograms, PLACE_BYTES};
 use super::outcome::Failure;
 use super::request::EvalRequest;
 use ptc_base::memory::{MemoryBudget, MemoryReservation};
+use ptc_base::trace::{OpenSpan, SpanWork};
 use ptc_compiler::CompileOptions;
 use ptc_vm::builtins::library;
 use ptc_vm::code::ReservedMemory;
@@ -54,7 +55,12 @@ fn compiled(
         return Ok(known.program);
     }
     let limits = Limits { memory_bytes: limits.memory_bytes, steps };
-    let fresh = compile(&request.program, memory, limits, deadline)?;
+    let span = OpenSpan::below(request.trace.as_ref());
+    let fresh = compile(&request.program, memory, limits, deadline);
+    if let Some(span) = span {
+        span.end(SpanWork::Compile { failed: fresh.is_err() });
+    }
+    let fresh = fresh?;
     programs.remember(&request.program, &fresh);
     Ok(fresh.program)
 }

@@ -7,6 +7,7 @@ use super::outcome::CatalogOp;
 use crate::audience::Audience;
 use ptc_base::memory::{ReplyCharge, ReplyMemory};
 use ptc_base::time::{self, Instant};
+use ptc_base::trace::Trace;
 use ptc_policy::Authority;
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -30,6 +31,8 @@ pub struct RunContext {
     pub authority: Option<Arc<Authority>>,
     /// Receivers of upstreams' messages about its calls.
     pub audience: Option<Arc<Audience>>,
+    /// The trace of its request, if there is one: its calls are below it.
+    pub trace: Option<Arc<Trace>>,
     /// Calls that the program has made, refused ones included.
     pub calls: Cell<u32>,
     /// Requests of upstreams that a model was to answer on behalf of the program.
@@ -86,6 +89,7 @@ impl RunContext {
             principal: None,
             authority: None,
             audience: None,
+            trace: None,
             calls: Cell::new(0),
             samplings: Cell::new(0),
             discoveries: Cell::new(0),

@@ -75,6 +75,7 @@ fn will_wait(
     context.authority = request.authority.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
+    context.trace = request.trace.clone();
     Box::new(ProgramRun::new(machine, request, context, session, granted)).run_on(step)
 }
 

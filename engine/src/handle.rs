@@ -1,5 +1,6 @@
 //! The handle to an engine, and its worker threads.
 
+use super::eval_span::EvalSpan;
 use super::outcome::EvalOutcome;
 use super::request::EvalRequest;
 use super::run;
@@ -147,13 +148,18 @@ impl Engine {
     }
 
     /// Evaluates a program. Dropping the future cancels the program and its calls.
-    pub fn eval(&self, request: EvalRequest) -> impl Future<Output = EvalOutcome> + Send + use<> {
+    pub fn eval(&self, mut request: EvalRequest) -> impl Future<Output = EvalOutcome> + Send + use<> {
+        let span = EvalSpan::begin(&mut request);
         let (engine, request) = (self.clone(), Box::new(request));
         async move {
-            match engine.begin(request) {
+            let outcome = match engine.begin(request) {
                 Ok(outcome) => *outcome,
                 Err(reported) => reported.await.unwrap_or_else(|_| EvalOutcome::lost()),
+            };
+            if let Some(span) = span {
+                span.ended(&outcome);
             }
+            outcome
         }
     }
 

@@ -20,6 +20,7 @@ mod compile;
 mod context;
 mod eval_end;
 mod eval_id;
+mod eval_span;
 mod eval_start;
 mod explain;
 mod handle;

@@ -12,6 +12,7 @@ use super::sleeping::RunPermit;
 use super::tools::{AppTools, HostCalls};
 use crate::audience::Audience;
 use ptc_base::time::Instant;
+use ptc_base::trace::Trace;
 use ptc_policy::Authority;
 use ptc_schema::output_schema::OutputSchema;
 use ptc_vm::meter::Deadline;
@@ -87,6 +88,8 @@ pub struct EvalRequest {
     pub resume: Option<Arc<Resume>>,
     /// The run that it is part of, whose id is valid in all processes; records name it beside the eval.
     pub run_id: Option<Arc<str>>,
+    /// The trace of the request that it answers, if there is one.
+    pub trace: Option<Arc<Trace>>,
     /// Which eval this is.
     pub id: EvalId,
 }
@@ -136,6 +139,7 @@ impl EvalRequest {
             #[cfg(feature = "saved-sessions")]
             resume: None,
             run_id: None,
+            trace: None,
             id,
         }
     }

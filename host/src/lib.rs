@@ -112,7 +112,7 @@ pub mod catalog;
 
 #[cfg(feature = "saved-sessions")]
 pub use ptc_base::codec;
-pub use ptc_base::{environment, json, ordinary_file, pace, sync, text, time, visible};
+pub use ptc_base::{environment, json, ordinary_file, pace, sync, text, time, trace, visible};
 pub use ptc_engine::{self as engine, audience, questions};
 #[cfg(feature = "http")]
 pub use ptc_http as http;

@@ -12,6 +12,7 @@
 //! | [`lines`] | newline framing with a byte cap that never loses the frame after an oversized one |
 //! | [`sse`] | event streams, decoded as they arrive |
 //! | [`text`] | text helpers |
+//! | [`trace_context`] | the position of a request in a trace |
 //! | [`LogLevel`] | severities of log messages |
 //! | [`revision`] | the published revisions of MCP and the two eras they fall into |
 
@@ -30,6 +31,7 @@ pub mod meta;
 pub mod revision;
 pub mod sse;
 pub mod text;
+pub mod trace_context;
 
 pub use error::RpcError;
 pub use greeting::ClientInfo;

@@ -14,5 +14,9 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The token under which a client wants progress.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// The parent span of a request in W3C Trace Context; the HTTP header has the same name.
+pub const TRACE_PARENT: &str = "traceparent";
+/// What the systems of a trace have noted, beside [`TRACE_PARENT`].
+pub const TRACE_STATE: &str = "tracestate";
 /// The name of the tasks extension among the `extensions` of capabilities.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use ptc_host::engine::EvalId;
 use ptc_host::time::{self, Instant};
+use ptc_host::trace::{self, Trace};
 use tracing::field::display;
 use tracing::{error, info};
 
@@ -50,6 +51,8 @@ pub struct Call {
     pub(super) permit: Option<Permit>,
     /// Observes how the call ends; dropping it reports a cancellation.
     pub(super) span: Option<CallSpan>,
+    /// Its trace, which log lines about it name.
+    pub(super) trace: Option<Arc<Trace>>,
 }
 
 /// The work of a call.
@@ -232,6 +235,18 @@ impl Call {
 
     /// Runs the call to its end, or until `end`, which cancels it like a message of its client.
     pub async fn run_until(
+        self: Box<Self>,
+        end: impl Future<Output = ()> + Send,
+        notify: impl FnMut(Vec<u8>) + Send,
+    ) -> CallResponse {
+        match self.trace.clone() {
+            // In a box, as most calls have none.
+            Some(trace) => Box::pin(trace::within(trace, self.run_untraced(end, notify))).await,
+            None => self.run_untraced(end, notify).await,
+        }
+    }
+
+    async fn run_untraced(
         self: Box<Self>,
         end: impl Future<Output = ()> + Send,
         mut notify: impl FnMut(Vec<u8>) + Send,

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use ptc_host::engine::EvalId;
 use ptc_host::time::{self, Instant};
+use ptc_host::trace::Trace;
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
+use ptc_mcp::trace_context::TraceContext;
 use smallvec::SmallVec;
 
 use super::tool::{CallContext, RequestOrigin, ToolReply, Unfinished};
@@ -53,6 +55,12 @@ pub trait CallObserver: Send + Sync {
     fn unknown_tool(&self, _call: &ObservedCall) {}
 }
 
+/// Begins the traces of calls.
+pub trait Tracer: Send + Sync {
+    /// The trace of a call whose client sent this context, if it sent one.
+    fn begin(&self, client: Option<TraceContext>) -> Trace;
+}
+
 /// The facts known at the announcement of a call.
 #[derive(Debug)]
 pub struct ObservedCall {
@@ -66,6 +74,8 @@ pub struct ObservedCall {
     pub revision: Revision,
     /// The request of the transport that brought it.
     pub origin: Option<RequestOrigin>,
+    /// Its trace, if its client sent one or spans are exported.
+    pub trace: Option<Arc<Trace>>,
     /// The tool. An unknown name is truncated.
     pub tool: Cow<'static, str>,
     /// The program, if the call has one and an observer reads programs.
@@ -202,6 +212,7 @@ impl Observers {
             eval_id: context.eval_id,
             revision: context.revision,
             origin: context.origin.clone(),
+            trace: context.trace.clone(),
             tool,
             program,
             context_bytes,

@@ -13,6 +13,7 @@ use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{self, Raw};
 use ptc_mcp::message::strict::StrictMessage;
+use ptc_mcp::trace_context::TraceContext;
 use tokio::sync::watch;
 
 use super::client::KnownClient;
@@ -21,7 +22,7 @@ use super::drain::Drain;
 use super::exposed_features::ExposedFeatures;
 use super::listeners::{ListenerLimits, Listeners};
 use super::log_budget::LogBudget;
-use super::observer::Observers;
+use super::observer::{Observers, Tracer};
 use super::reply::{self, Answers};
 use super::tasks::TaskDesk;
 use super::tool::Registry;
@@ -39,6 +40,8 @@ pub struct MessageContext<'a> {
     pub era: Era,
     /// The id of the transport's own request, if the transport has requests and an observer may ask for it.
     pub origin: Option<&'a str>,
+    /// The trace that the transport's request names.
+    pub trace: Option<&'a TraceContext>,
     /// Its caller, with the authority that it brings: messages of one conversation may be of several callers.
     pub caller: &'a Principal,
 }
@@ -46,7 +49,7 @@ pub struct MessageContext<'a> {
 impl<'a> MessageContext<'a> {
     /// A message of this conversation that came without a request of the transport.
     pub fn new(connection: &'a Arc<Connection>, era: Era, caller: &'a Principal) -> Self {
-        MessageContext { connection, era, origin: None, caller }
+        MessageContext { connection, era, origin: None, trace: None, caller }
     }
 
     /// On whose behalf it is answered, with what it may do now.
@@ -121,6 +124,8 @@ pub struct Service {
     pub policy: Option<Arc<CurrentPolicy>>,
     /// The profile that the client of a pipe sees; the server has it.
     pub profile: Option<Arc<str>>,
+    /// Begins the traces of calls that are exported, if any are.
+    pub tracer: Option<Arc<dyn Tracer>>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     /// The budget of log lines about refused requests.
@@ -153,6 +158,7 @@ impl Service {
             tasks: None,
             policy: None,
             profile: None,
+            tracer: None,
             observers: None,
             refusals: LogBudget::default(),
             draining: Drain::default(),

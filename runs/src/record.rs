@@ -87,6 +87,8 @@ impl StoredCall {
             request_id: RequestId::from_raw(Raw::parse("0").ok()?)?,
             revision: Revision::from_name(&self.revision)?,
             origin: None,
+            // Of the call that began it, which has been answered.
+            trace: None,
             eval_id: EvalId::from_number(self.eval),
             result_room: self.result_room,
             progress: None,

@@ -90,6 +90,7 @@ fn server() -> Tools {
     };
     let context = CallContext {
         origin: None,
+        trace: None,
         owner: Owner::of(Principal::process()),
         request_id: RequestId::from_raw(Raw::parse("1").expect("JSON")).expect("an id"),
         revision: Revision::LATEST_HANDSHAKE,

@@ -12,6 +12,7 @@ use crate::telemetry::Event;
 use crate::tool::{LISP_EVAL, Layer};
 use ptc_base::json::{Value as Json, json};
 use ptc_base::text::with_dots;
+use ptc_base::trace;
 use ptc_compiler::CompileOptions;
 use ptc_engine::{
     AppTools, CallRecord, CatalogOp, Changed, EvalOutcome, EvalRequest, Failure, FinalValue, HostCalls,
@@ -165,6 +166,7 @@ fn request(run: &Arc<RunScope>, program: &str, tools: Arc<ProgramTools>, json: b
         tools: Some(tools),
         principal: run.principal.clone(),
         authority: run.authority.clone(),
+        trace: trace::current(),
         ..EvalRequest::new(program)
     }
 }

@@ -245,6 +245,7 @@ pub(crate) fn restore(
     context.authority = request.authority.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
+    context.trace = request.trace.clone();
     context.taken().into_iter().zip(taken).for_each(|(cell, count)| cell.set(count));
     context.log = CallLog::of(records.into_iter().map(|LoggedCall(record)| record).collect(), watched);
     let catalog_ops = catalog_ops.into_iter().map(LoggedOp::into_op).collect::<Option<Vec<CatalogOp>>>();

@@ -7,6 +7,7 @@ use super::runtime::Aggregator;
 use super::shape_file::SeenTool;
 use crate::catalog::ToolEntry;
 use ptc_base::time::{self, Instant};
+use ptc_base::trace::{OpenSpan, SpanWork};
 use ptc_engine::questions::{AnsweredBy, ArgumentsDigest};
 use ptc_engine::{
     AnswerBlocks, CallAuth, CallRecord, CallStatus, PageRecord, RunContext, ValueSource, whole_millis,
@@ -24,6 +25,8 @@ use std::cell::Cell;
 
 /// Longest message of a fault: it may quote the program or the upstream.
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
+/// The method of a tool's call.
+pub(super) const TOOLS_CALL: &str = "tools/call";
 /// Bytes of a value that its record keeps, and those in which a secret may end that begins among them.
 const BEGINNING: usize = 80;
 const LOOKED_THROUGH: usize = 4096;
@@ -43,6 +46,8 @@ pub(super) struct Attempt<'a> {
     pub(super) run: &'a RunContext,
     pub(super) server: &'a str,
     pub(super) tool: &'a str,
+    /// The method of its request, of which `tool` has the name if it is none of a tool.
+    pub(super) method: &'static str,
     pub(super) config: Option<&'a UpstreamConfig>,
     /// A note for the reader about the arguments.
     pub(super) argument_note: Option<Box<str>>,
@@ -52,17 +57,20 @@ pub(super) struct Attempt<'a> {
     digest: Option<ArgumentsDigest>,
     /// When it was sent, as long as its end has not been recorded.
     sent: Cell<Option<Instant>>,
+    /// Its span, from then on until its end.
+    span: Cell<Option<OpenSpan>>,
 }
 
 impl Drop for Attempt<'_> {
     /// A call that was sent gets its record even if its program ended before it. A call that continues in another process is
     /// recorded there.
     fn drop(&mut self) {
-        if let Some(began) = self.sent.take()
-            && !self.run.has_left()
-        {
-            self.audited(Some(began), Some(FaultReason::Cancelled));
+        let Some(began) = self.sent.take() else { return };
+        if self.run.has_left() {
+            return self.ends(None, None);
         }
+        self.ends(Some(FaultReason::Cancelled), None);
+        self.audited(Some(began), Some(FaultReason::Cancelled));
     }
 }
 
@@ -81,11 +89,13 @@ impl<'a> Attempt<'a> {
             run,
             server,
             tool,
+            method: TOOLS_CALL,
             config,
             argument_note: None,
             approved: None,
             digest: None,
             sent: Cell::new(None),
+            span: Cell::new(None),
         };
         attempt.takes(arguments).await;
         attempt
@@ -118,9 +128,27 @@ impl<'a> Attempt<'a> {
         self.fault(arguments, None, fault, false)
     }
 
-    /// Notes that it is about to be sent.
-    pub(super) fn is_sent(&self, began: Instant) {
+    /// Notes that it is about to be sent, under this span if its trace is recorded.
+    pub(super) fn is_sent(&self, began: Instant, span: Option<OpenSpan>) {
         self.sent.set(Some(began));
+        self.span.set(span);
+    }
+
+    /// Ends its span with this fault, if it has one.
+    pub(super) fn end_span(&self, fault: &CallFault) {
+        self.ends(Some(fault.reason), fault.http_status);
+    }
+
+    fn ends(&self, fault: Option<FaultReason>, http_status: Option<u16>) {
+        let Some(span) = self.span.take() else { return };
+        span.end(SpanWork::Call {
+            upstream: self.server,
+            transport: self.config.map_or("", |config| config.transport.as_str()),
+            method: self.method,
+            tool: (self.method == TOOLS_CALL).then_some(self.tool),
+            fault: fault.map(FaultReason::as_str),
+            http_status,
+        });
     }
 
     /// Records a success and passes it to the program. `called`: the tool, where it was one.
@@ -133,6 +161,7 @@ impl<'a> Attempt<'a> {
     ) -> Reply {
         let tool = called.and_then(|called| called.entry);
         let undescribed = tool.filter(|tool| tool.output_schema.is_none());
+        self.ends(None, None);
         self.audited(Some(began), None);
         let overview = match self.aggregator.overviews {
             true => overview(&reply.payload, &self.redactor()),
@@ -192,6 +221,7 @@ impl<'a> Attempt<'a> {
             (FaultReason::Timeout, Some(began)) => fault.with_hint(&self.limit(began)),
             _ => fault,
         };
+        self.end_span(&fault);
         self.audited(began, Some(fault.reason));
         let oversize = fault.oversize();
         let sent = Some(fault.sent && began.is_some());

@@ -17,9 +17,10 @@ use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use ptc_base::memory::ReplyCharge;
 use ptc_base::text::clip;
 use ptc_base::time;
+use ptc_base::trace::OpenSpan;
 use ptc_engine::questions::MAX_ASKED_BYTES;
 use ptc_engine::{Desk, RunContext};
-use ptc_upstreams::upstream::{Call, CallFault, CallLimits, ResendMembers};
+use ptc_upstreams::upstream::{Call, CallFault, CallLimits, Caller, ResendMembers};
 use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -164,7 +165,10 @@ pub(super) async fn answer(
         }
         let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
         let charge = ReplyCharge::new(run.memory.clone());
+        let span = OpenSpan::below(run.trace.as_ref());
+        let context = span.as_ref().map(|span| span.trace().context.clone());
         let caller = caller_of(&view, &run, member);
+        let caller = Caller { trace: context.as_ref().or(caller.trace), ..caller };
         let sent = Call {
             tool,
             arguments: &arguments,
@@ -196,7 +200,7 @@ pub(super) async fn answer(
                 return attempt.failed(&arguments, None, fault);
             }
         };
-        attempt.is_sent(began);
+        attempt.is_sent(began, span);
         let answer = exchange.answer(before.take()).await;
         drop(in_flight);
         let fault = match answer {
@@ -207,6 +211,7 @@ pub(super) async fn answer(
             }
             Err(fault) => fault,
         };
+        attempt.end_span(&fault);
         if let Some(account) = caller.account.or(caller.principal) {
             aggregator.note_unknown(server, account, Some(&fault));
         }

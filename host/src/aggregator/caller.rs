@@ -11,6 +11,7 @@ pub(super) fn caller_of<'a>(view: &View<'a>, run: &'a RunContext, member: &Confi
         principal: run.principal.as_ref(),
         account: view.account(member),
         audience: run.audience.as_ref(),
+        trace: run.trace.as_ref().map(|trace| &trace.context),
         ..Caller::default()
     }
 }

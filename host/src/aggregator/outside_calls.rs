@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::approval::{WantedCall, allowed, ask_outside, needed};
+use super::attempt::TOOLS_CALL;
 use super::audit::{AuditedCall, AuditedDenial, DenialReason};
 use super::runtime::Aggregator;
 use super::usage::count_call;
 use ptc_base::time;
+use ptc_base::trace::{self, OpenSpan, SpanWork};
 use ptc_engine::questions::{ArgumentsDigest, MAX_ASKED_BYTES};
 use ptc_engine::{Asker, whole_millis};
 use ptc_upstreams::sign_in::PROCESS;
@@ -87,8 +89,26 @@ impl Aggregator {
             Ok(_in_flight) => {
                 let mut limits = call.limits;
                 limits.deadline += began.saturating_duration_since(asked);
-                let caller = Caller { account: view.account(member), ..call.caller };
-                member.handle.call(Call { limits, caller, ..call }).await
+                let trace = trace::current();
+                let span = OpenSpan::below(trace.as_ref());
+                let context = match &span {
+                    Some(span) => Some(&span.trace().context),
+                    None => trace.as_ref().map(|trace| &trace.context),
+                };
+                let caller = Caller { account: view.account(member), trace: context, ..call.caller };
+                let replied = member.handle.call(Call { limits, caller, ..call }).await;
+                if let Some(span) = span {
+                    let fault = replied.as_ref().err();
+                    span.end(SpanWork::Call {
+                        upstream: server,
+                        transport: member.config.transport.as_str(),
+                        method: TOOLS_CALL,
+                        tool: Some(call.tool),
+                        fault: fault.map(|fault| fault.reason.as_str()),
+                        http_status: fault.and_then(|fault| fault.http_status),
+                    });
+                }
+                replied
             }
             Err(fault) => Err(fault),
         };

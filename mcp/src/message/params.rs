@@ -17,6 +17,10 @@ pub struct Meta<'a> {
     pub client_info: Option<Raw<'a>>,
     /// The least severity of log messages that the client wants.
     pub log_level: Option<Raw<'a>>,
+    /// The parent span of the request.
+    pub trace_parent: Option<Raw<'a>>,
+    /// What the systems of its trace have noted.
+    pub trace_state: Option<Raw<'a>>,
 }
 
 /// The members of `params` that the protocol reads.
@@ -153,6 +157,8 @@ fn read_meta<'a>(scanner: &mut Scanner<'a>, ambiguous: &mut bool) -> Result<Opti
             meta::CLIENT_CAPABILITIES => set(&mut meta.capabilities, value, ambiguous),
             meta::CLIENT_INFO => set(&mut meta.client_info, value, ambiguous),
             meta::LOG_LEVEL => set(&mut meta.log_level, value, ambiguous),
+            meta::TRACE_PARENT => set(&mut meta.trace_parent, value, ambiguous),
+            meta::TRACE_STATE => set(&mut meta.trace_state, value, ambiguous),
             meta::PROGRESS_TOKEN => set(&mut meta.progress_token, value, ambiguous),
             _ => {}
         }

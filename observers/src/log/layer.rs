@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ptc_host::credentials::Redactor;
+use ptc_host::trace;
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{write_integer, write_string};
 use tracing::field::{Field, Visit};
@@ -220,6 +222,10 @@ impl LineWriter<'_> {
         if !request_id.is_empty() {
             line.extend_from_slice(b",\"request_id\":");
             line.extend_from_slice(request_id);
+        }
+        if let Some(trace_id) = trace::current_id() {
+            // Writing to memory does not fail.
+            let _ = write!(line, ",\"trace_id\":\"{trace_id}\"");
         }
         if let Some(fields) = fields.strip_prefix(b",") {
             line.extend_from_slice(b",\"fields\":{");

@@ -244,5 +244,6 @@ pub(super) fn admit(
         ticket,
         permit,
         span: None,
+        trace: None,
     }))
 }

@@ -98,6 +98,7 @@ pub fn answer(
         ticket,
         permit: None,
         span: None,
+        trace: None,
     }))
 }
 

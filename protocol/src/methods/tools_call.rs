@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use ptc_host::digest::sha256;
 use ptc_host::engine::EvalId;
 use ptc_host::time;
+use ptc_host::trace::{Trace, within_sync};
 use ptc_mcp::Era;
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
@@ -16,6 +17,7 @@ use ptc_mcp::RpcError;
 use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
+use ptc_mcp::trace_context::TraceContext;
 use tracing::{debug, info, warn};
 
 use crate::answers;
@@ -52,9 +54,40 @@ pub fn answer(
     };
     let unquoted = params.arguments.filter(|given| given.kind() == Kind::String).and_then(Raw::as_str);
     let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
+    match trace_of(service, from, params) {
+        Some(trace) => within_sync(trace.clone(), || begin(service, from, id, params, Some(trace))),
+        None => begin(service, from, id, params, None),
+    }
+}
+
+/// The trace of a call: below that of its client, as `_meta` or else the transport's request names it.
+fn trace_of(service: &Service, from: MessageContext<'_>, params: &Params<'_>) -> Option<Arc<Trace>> {
+    let client = match params.meta.trace_parent {
+        None => None,
+        Some(parent) => {
+            let state = params.meta.trace_state.and_then(Raw::as_str);
+            parent.as_str().and_then(|parent| TraceContext::parse(&parent, state.as_deref()))
+        }
+    };
+    let client = client.or_else(|| from.trace.cloned());
+    let trace = match &service.tracer {
+        Some(tracer) => tracer.begin(client),
+        None => Trace::passing(client?),
+    };
+    Some(Arc::new(trace))
+}
+
+/// Begins a call within its trace.
+fn begin(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    params: &Params<'_>,
+    trace: Option<Arc<Trace>>,
+) -> HandlerOutcome {
     let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
     info!(event = "tools_call_start", request_id = %id, tool = loggable(&name));
-    let request = ToolCallRequest { service, from, id, params, name: &name };
+    let request = ToolCallRequest { service, from, id, params, name: &name, trace: trace.as_ref() };
     if service.is_draining() || from.connection.is_draining() {
         info!(event = "tools_call_rejected_shutting_down", request_id = %id);
         return request.reply(&ToolReply::shutting_down());
@@ -87,7 +120,7 @@ pub(super) fn prompt(
     let params = params.object().filter(|_| method == "prompts/get")?;
     let name = params.name.and_then(Raw::as_str)?;
     let (known, prompt) = service.prompts.find(&name)?;
-    Some(ToolCallRequest { service, from, id, params, name: &name }.prepare(known, prompt))
+    Some(ToolCallRequest { service, from, id, params, name: &name, trace: None }.prepare(known, prompt))
 }
 
 /// A call with usable parameters.
@@ -99,6 +132,7 @@ struct ToolCallRequest<'a> {
     params: &'a Params<'a>,
     /// The tool as the client names it.
     name: &'a str,
+    trace: Option<&'a Arc<Trace>>,
 }
 
 /// A call as prepared by its tool, and its observers.
@@ -138,6 +172,7 @@ impl ToolCallRequest<'_> {
                 Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
             },
             origin: self.from.origin.map(|request_id| RequestOrigin { request_id: request_id.into() }),
+            trace: self.trace.cloned(),
             eval_id: EvalId::new(),
             result_room: self.from.client(self.params.meta.client_info).map(KnownClient::whole_result),
             progress: None,
@@ -382,6 +417,7 @@ impl ToolCallRequest<'_> {
             ticket,
             permit,
             span,
+            trace: self.trace.cloned(),
         }))
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ptc_host::audience::Audience;
 use ptc_host::engine::{CallsSoFar, EvalId};
 use ptc_host::questions::QuestionId;
+use ptc_host::trace::Trace;
 use ptc_mcp::Revision;
 use ptc_mcp::message::id::RequestId;
 use tokio::sync::watch;
@@ -29,6 +30,8 @@ pub struct CallContext {
     pub origin: Option<RequestOrigin>,
     /// The id of the evaluation that the call may become. It links answer, log, trace, metrics and debug record.
     pub eval_id: EvalId,
+    /// The trace of the request, if its client sent one or spans are exported.
+    pub trace: Option<Arc<Trace>>,
     /// Longest text of a result that the client passes to its model whole, in bytes, if that is known.
     pub result_room: Option<usize>,
     /// Receives the progress of a program's upstream calls, if the client asked for it.

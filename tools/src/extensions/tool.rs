@@ -67,6 +67,7 @@ impl ExtensionTool {
             permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
             authority: context.owner.principal.authority().cloned(),
+            trace: context.trace.clone(),
             ..EvalRequest::with_id(text, context.eval_id)
         };
         (request, wait)

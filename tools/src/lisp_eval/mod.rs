@@ -93,6 +93,7 @@ impl LispEval {
             permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
             authority: context.owner.principal.authority().cloned(),
+            trace: context.trace.clone(),
             ..EvalRequest::with_id(arguments.program, context.eval_id)
         }
     }

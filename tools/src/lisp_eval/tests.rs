@@ -84,6 +84,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
     let raw = Raw::parse(&text).unwrap();
     let context = CallContext {
         origin: None,
+        trace: None,
         owner: Owner::of(Principal::process()),
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,

@@ -144,6 +144,7 @@ async fn call_as(caller: Principal, options: TaskOptions, arguments: Value) -> (
     let text = arguments.to_string();
     let context = CallContext {
         origin: None,
+        trace: None,
         owner: ptc_protocol::principal::Owner::of(caller),
         request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
         revision: Revision::LATEST_HANDSHAKE,

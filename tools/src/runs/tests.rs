@@ -108,6 +108,7 @@ impl Bench {
     fn prepare_as(&self, tool: &str, arguments: &Value, asked: ClientReach) -> Preparation {
         let context = CallContext {
             origin: None,
+            trace: None,
             owner: Owner::of(Principal::process()),
             request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
             revision: Revision::LATEST_HANDSHAKE,

@@ -114,6 +114,7 @@ impl Eval {
             permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
             authority: context.owner.principal.authority().cloned(),
+            trace: context.trace.clone(),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })
     }

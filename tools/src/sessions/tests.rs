@@ -158,6 +158,7 @@ impl Bench {
         let place = self.definitions.iter().position(|known| known.name == tool).unwrap();
         let context = CallContext {
             origin: None,
+            trace: None,
             owner: owner.clone(),
             request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
             revision: Revision::LATEST_HANDSHAKE,

@@ -6,7 +6,8 @@ use http::{HeaderMap, HeaderValue};
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::strict::StrictMessage;
 use ptc_mcp::revision::{Revision, is_modern_header};
-use ptc_mcp::{RpcError, headers};
+use ptc_mcp::trace_context::TraceContext;
+use ptc_mcp::{RpcError, headers, meta};
 
 /// A header, and whether it occurs more than once.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,6 +53,8 @@ pub(super) struct Headers<'h> {
     pub(super) session_id: Header<'h>,
     /// The revision.
     pub(super) protocol_version: Header<'h>,
+    /// The parent span of the request.
+    trace_parent: Header<'h>,
     method: Header<'h>,
     name: Header<'h>,
 }
@@ -70,6 +73,7 @@ impl<'h> Headers<'h> {
             request_id: none,
             session_id: none,
             protocol_version: none,
+            trace_parent: none,
             method: none,
             name: none,
         };
@@ -84,12 +88,21 @@ impl<'h> Headers<'h> {
                 headers::PROTOCOL_VERSION => &mut headers.protocol_version,
                 headers::SESSION_ID => &mut headers.session_id,
                 "origin" => &mut headers.origin,
+                meta::TRACE_PARENT => &mut headers.trace_parent,
                 "x-request-id" => &mut headers.request_id,
                 _ => continue,
             };
             header.add(value);
         }
         headers
+    }
+
+    /// The trace that they name, if they name a valid one.
+    pub(super) fn trace(&self) -> Option<TraceContext> {
+        let parent = self.trace_parent.single().ok()??;
+        let states = self.all.get_all(meta::TRACE_STATE).iter().map(HeaderValue::to_str);
+        let state = states.collect::<Result<Vec<_>, _>>().ok().map(|states| states.join(","));
+        TraceContext::parse(parent, state.as_deref())
     }
 
     /// True if the headers alone put a request into the modern era.

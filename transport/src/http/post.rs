@@ -254,8 +254,8 @@ impl Post<'_> {
     ) -> HandlerOutcome {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
-        let caller = &self.caller.principal;
-        service.handle(MessageContext { connection, era, origin, caller }, message)
+        let (caller, trace) = (&self.caller.principal, self.headers.trace());
+        service.handle(MessageContext { connection, era, origin, trace: trace.as_ref(), caller }, message)
     }
 
     fn invalid(&self, message: Option<&StrictMessage<'_>>) -> MessageOutcome {

@@ -378,6 +378,14 @@ pub(super) struct InFlightRequest<'a> {
 impl<'a> InFlightRequest<'a> {
     /// `_meta` of the request, if it has any.
     pub(super) fn meta(&self, caller: Caller<'_>, era: Era) -> Option<Cow<'a, [u8]>> {
+        let meta = self.untraced_meta(caller, era);
+        match caller.trace {
+            Some(trace) => Some(Cow::Owned(protocol::traced_meta(meta.as_deref(), trace))),
+            None => meta,
+        }
+    }
+
+    fn untraced_meta(&self, caller: Caller<'_>, era: Era) -> Option<Cow<'a, [u8]>> {
         let inbound = self.inbound;
         if let Some(audience) = caller.audience {
             let token = self.token.filter(|_| audience.wants_progress());

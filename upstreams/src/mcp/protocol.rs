@@ -4,8 +4,9 @@
 //! carries version, identity and capabilities in `_meta` of every request.
 
 use ptc_mcp::encode::push_string;
-use ptc_mcp::meta::{LOG_LEVEL, PROGRESS_TOKEN, SERVER_INFO};
+use ptc_mcp::meta::{LOG_LEVEL, PROGRESS_TOKEN, SERVER_INFO, TRACE_PARENT, TRACE_STATE};
 use ptc_mcp::text::clip;
+use ptc_mcp::trace_context::TraceContext;
 use ptc_mcp::{ClientInfo, Era, LogLevel, Revision, RpcError};
 use serde_json::value::RawValue;
 
@@ -33,6 +34,23 @@ pub(crate) fn modern_meta() -> Vec<u8> {
 /// `_meta` of a modern request that declares these capabilities, the text of a JSON object.
 pub(crate) fn modern_meta_with(capabilities: &str) -> Vec<u8> {
     CLIENT.modern_meta_with(capabilities)
+}
+
+/// `_meta` of a request with its trace; `meta` is its other members, the text of a JSON object, if it has any.
+pub(crate) fn traced_meta(meta: Option<&[u8]>, trace: &TraceContext) -> Vec<u8> {
+    let mut out = meta.and_then(|meta| meta.strip_suffix(b"}")).unwrap_or(b"{").to_vec();
+    let state = trace.state.as_deref();
+    for (name, value) in [(TRACE_PARENT, Some(&*trace.parent())), (TRACE_STATE, state)] {
+        let Some(value) = value else { continue };
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        push_string(&mut out, name);
+        out.push(b':');
+        push_string(&mut out, value);
+    }
+    out.push(b'}');
+    out
 }
 
 /// `_meta` of a request that asks for progress under `token`, and in the modern era declares these capabilities and asks
@@ -101,20 +119,23 @@ pub(crate) fn params(era: Era, cursor: Option<&str>) -> Vec<u8> {
 pub(crate) const TASKS: &str = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
 
 /// `params` of a request of this method with these members, which are the text of a JSON object.
-pub(crate) fn params_with(era: Era, method: &str, members: &[u8]) -> Vec<u8> {
+pub(crate) fn params_with(era: Era, method: &str, members: &[u8], trace: Option<&TraceContext>) -> Vec<u8> {
     let inner = members.trim_ascii().strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
     let inner = inner.unwrap_or_default().trim_ascii();
     let mut out = vec![b'{'];
     out.extend_from_slice(inner);
-    if era == Era::Modern {
+    let meta = match (era, method.starts_with("tasks/")) {
+        (Era::Handshake, _) => None,
+        (Era::Modern, true) => Some(modern_meta_with(&format!("{{{TASKS}}}"))),
+        (Era::Modern, false) => Some(modern_meta()),
+    };
+    let meta = trace.map(|trace| traced_meta(meta.as_deref(), trace)).or(meta);
+    if let Some(meta) = meta {
         if !inner.is_empty() {
             out.push(b',');
         }
         out.extend_from_slice(b"\"_meta\":");
-        match method.starts_with("tasks/") {
-            true => out.extend_from_slice(&modern_meta_with(&format!("{{{TASKS}}}"))),
-            false => out.extend_from_slice(&modern_meta()),
-        }
+        out.extend_from_slice(&meta);
     }
     out.push(b'}');
     out
@@ -298,10 +319,10 @@ mod tests {
             assert_eq!(value["_meta"]["io.modelcontextprotocol/clientCapabilities"], json!({}));
             assert_eq!(value.get("cursor").and_then(|c| c.as_str()), cursor);
         }
-        assert_eq!(params_with(Era::Handshake, "m", b" {\"a\": 1 } "), b"{\"a\": 1}");
+        assert_eq!(params_with(Era::Handshake, "m", b" {\"a\": 1 } ", None), b"{\"a\": 1}");
         for (members, a) in [(&b"{}"[..], None), (b"{\"a\":{\"b\":1}}", Some(json!({"b": 1})))] {
             let value: ptc_mcp::json::Value =
-                serde_json::from_slice(&params_with(Era::Modern, "m", members)).unwrap();
+                serde_json::from_slice(&params_with(Era::Modern, "m", members, None)).unwrap();
             assert_eq!(value["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
             assert_eq!(value.get("a"), a.as_ref());
         }

@@ -23,6 +23,7 @@ use crate::upstream::http_refusal::{RetryAfter, explain, explain_redirect};
 use crate::upstream::lifecycle::{ConnectionEnd, Lifecycle, StartedConnection, TransportConnection, closed};
 use crate::upstream::request_token::RequestToken;
 use crate::upstream::slots::Slots;
+use crate::upstream::trace_headers::trace_headers;
 use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, Introduction, ToolInfo, Upstream,
     UpstreamEvent,
@@ -295,6 +296,7 @@ impl<H: HttpGet> Service<H> {
         request.timeout = request.timeout.min(call.limits.timeout);
         request.deadline = call.limits.deadline;
         request.arrivals = call.arrivals;
+        request.headers.extend(trace_headers(call.caller.trace));
         match self.get(request, Some(call.tool)).await {
             Ok(answer) => decode(answer.status, answer.body).map_err(|fault| {
                 let fault = explain(fault, &url, &self.entry.auth, answer.retry_after.as_ref());

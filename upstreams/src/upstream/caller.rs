@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ptc_mcp::LogLevel;
+use ptc_mcp::trace_context::TraceContext;
 
 use super::asking::QuestionSink;
 use ptc_engine::audience::Audience;
@@ -19,6 +20,8 @@ pub struct Caller<'a> {
     pub audience: Option<&'a Arc<Audience>>,
     /// Receives the upstream's questions to people and models; `None` if none can be answered.
     pub asking: Option<&'a Arc<QuestionSink>>,
+    /// The trace that the request belongs to, whose context goes along.
+    pub trace: Option<&'a TraceContext>,
     /// Whether the caller waits for the task that an upstream may answer with.
     pub follows_tasks: bool,
 }

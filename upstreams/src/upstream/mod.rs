@@ -27,6 +27,7 @@ mod reply;
 pub(crate) mod request_token;
 mod sampling;
 pub(crate) mod slots;
+pub(crate) mod trace_headers;
 pub mod unavailable_upstream;
 mod unfinished;
 mod visits;

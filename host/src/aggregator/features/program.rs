@@ -14,10 +14,11 @@ use ptc_base::memory::ReplyCharge;
 use ptc_base::pace::apart;
 use ptc_base::text::clip;
 use ptc_base::time;
+use ptc_base::trace::OpenSpan;
 use ptc_engine::{CatalogOp, Desk, RunContext};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_upstreams::mcp::features::{read_contents, read_prompt};
-use ptc_upstreams::upstream::{CallFault, CallLimits, FaultReason};
+use ptc_upstreams::upstream::{CallFault, CallLimits, Caller, FaultReason};
 use ptc_vm::machine::{Feature, FeatureRequest, Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,7 +70,8 @@ async fn content(
     };
     let recorded = params.as_bytes();
     let server = request.server.as_str();
-    let attempt = Attempt::new(aggregator, run, server, method, Some(&member.config), recorded).await;
+    let mut attempt = Attempt::new(aggregator, run, server, method, Some(&member.config), recorded).await;
+    attempt.method = method;
     let mut began = time::now();
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(recorded, None, cap_exhausted(run, aggregator.limits.max_calls));
@@ -86,8 +88,12 @@ async fn content(
                         return attempt.failed(recorded, None, fault);
                     }
                 };
-                let features = view.features_of(member).on_behalf_of(caller_of(&view, run, member));
-                attempt.is_sent(time::now());
+                let span = OpenSpan::below(run.trace.as_ref());
+                let context = span.as_ref().map(|span| span.trace().context.clone());
+                let caller = caller_of(&view, run, member);
+                let caller = Caller { trace: context.as_ref().or(caller.trace), ..caller };
+                let features = view.features_of(member).on_behalf_of(caller);
+                attempt.is_sent(time::now(), span);
                 let charge = ReplyCharge::new(run.memory.clone());
                 let limits = limits(aggregator, run);
                 let read = features.fetch(kind, &request.subject, &params, limits, Some(&charge)).await;
@@ -103,6 +109,7 @@ async fn content(
                         return attempt.succeeded(recorded, began, reply, None);
                     }
                     Err(fault) => {
+                        attempt.end_span(&fault);
                         let tried = !fault.uncounted;
                         (fault, tried)
                     }

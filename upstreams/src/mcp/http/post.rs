@@ -30,6 +30,7 @@ use crate::config::HttpConfig;
 use crate::sign_in::SignIn;
 use crate::upstream::http_refusal::{RetryAfter, explain, explain_redirect, moved_to, retry_after};
 use crate::upstream::request_token::{RequestToken, challenge_of};
+use crate::upstream::trace_headers::trace_headers;
 use crate::upstream::{
     Arrivals, CallFault, Caller, FaultReason, QuestionSink, Stopwatch, UpstreamEvent, no_memory,
 };
@@ -281,6 +282,7 @@ impl Endpoint {
             }
             headers.extend(outgoing.mirrored);
         }
+        headers.extend(trace_headers(outgoing.caller.and_then(|caller| caller.trace)));
         let tool = outgoing.subject.filter(|_| outgoing.method == "tools/call");
         let asking = outgoing.caller.and_then(|caller| caller.asking);
         let request = Request {

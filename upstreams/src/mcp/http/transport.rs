@@ -296,7 +296,7 @@ impl HttpTransport {
             body: encode::request(
                 id,
                 query.method,
-                &protocol::params_with(session.era, query.method, query.params),
+                &protocol::params_with(session.era, query.method, query.params, query.caller.trace),
             ),
             arrivals: query.arrivals,
             caller: Some(query.caller),

@@ -115,7 +115,7 @@ impl Transport for StdioTransport {
     ) -> Result<Bytes, CallFault> {
         let mut limits = query.limits;
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
-        let params = protocol::params_with(connection.era(), query.method, query.params);
+        let params = protocol::params_with(connection.era(), query.method, query.params, query.caller.trace);
         let _entered = self.inbound.enter(query.caller, query.method);
         match request(connection, |id| encode::request(id, query.method, &params), limits, None).await? {
             PipeReply::Result(result)

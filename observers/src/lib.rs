@@ -7,6 +7,8 @@ pub mod audit;
 pub mod console;
 pub mod log;
 pub mod metrics;
+#[cfg(feature = "otel")]
+pub mod otel;
 pub mod recent;
 pub mod recording;
 pub mod sources;

@@ -27,6 +27,9 @@ pub struct Telemetry {
     pub traces: Option<Arc<Traces>>,
     /// Writes the audit log.
     pub audit: Option<Arc<AuditLog>>,
+    /// Exports spans and metrics to an OpenTelemetry collector.
+    #[cfg(feature = "otel")]
+    pub otel: Option<Arc<super::otel::Otel>>,
     /// The state of the server besides its calls.
     pub sources: Sources,
 }
@@ -49,6 +52,10 @@ impl Telemetry {
         }
         if let Some(audit) = &self.audit {
             all.push(audit.clone());
+        }
+        #[cfg(feature = "otel")]
+        if let Some(otel) = self.otel.as_ref().filter(|otel| otel.exports_spans()) {
+            all.push(otel.clone());
         }
         Observers::new(all)
     }
@@ -100,6 +107,10 @@ impl Telemetry {
 
     /// The same at the end of the process: the audit log gets its last line.
     pub fn close(&self, limit: Duration) {
+        #[cfg(feature = "otel")]
+        if let Some(otel) = &self.otel {
+            otel.close(limit);
+        }
         if let Some(traces) = &self.traces {
             traces.flush(limit);
         }
@@ -118,6 +129,10 @@ impl Telemetry {
         }
         if let Some(audit) = &self.audit {
             audit.write_metrics(to);
+        }
+        #[cfg(feature = "otel")]
+        if let Some(otel) = &self.otel {
+            otel.write_metrics(to);
         }
         self.sources.write_metrics(to);
         write_process(to);

@@ -6,6 +6,7 @@
 pub mod closing_page;
 pub mod health;
 pub mod http;
+pub mod metrics;
 pub mod readiness;
 mod sharded_counter;
 pub mod stdio;

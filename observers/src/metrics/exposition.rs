@@ -58,6 +58,9 @@ pub enum MetricKind {
 pub struct Exposition {
     out: String,
     format: Format,
+    /// The families so far, where they are not written as a text.
+    #[cfg(feature = "otel")]
+    collected: Option<Vec<CollectedFamily>>,
 }
 
 /// A family whose samples are being written.
@@ -67,16 +70,58 @@ pub struct Family<'e> {
     format: Format,
     name: &'static str,
     kind: MetricKind,
+    #[cfg(feature = "otel")]
+    collected: Option<&'e mut CollectedFamily>,
+}
+
+/// A family as data.
+#[cfg(feature = "otel")]
+#[derive(Debug)]
+pub(crate) struct CollectedFamily {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) kind: MetricKind,
+    /// The labels and the value of each sample.
+    pub(crate) samples: Vec<(Vec<(String, String)>, CollectedValue)>,
+}
+
+/// The value of a sample as data.
+#[cfg(feature = "otel")]
+#[derive(Debug)]
+pub(crate) enum CollectedValue {
+    /// A number as it would be printed.
+    Number(String),
+    /// The bounds of the buckets but for the last one, the counts of all buckets, and the sum of the values.
+    Histogram(Vec<f64>, Vec<u64>, f64),
 }
 
 impl Exposition {
     /// An empty text.
     pub fn new(format: Format) -> Self {
-        Exposition { out: String::with_capacity(16 << 10), format }
+        Exposition {
+            out: String::with_capacity(16 << 10),
+            format,
+            #[cfg(feature = "otel")]
+            collected: None,
+        }
+    }
+
+    /// The families that `write` writes, as data.
+    #[cfg(feature = "otel")]
+    pub(crate) fn collect(write: impl FnOnce(&mut Exposition)) -> Vec<CollectedFamily> {
+        let mut to = Exposition { out: String::new(), format: Format::Text, collected: Some(Vec::new()) };
+        write(&mut to);
+        to.collected.unwrap_or_default()
     }
 
     /// Begins a family. Help is one plain sentence.
     pub fn family(&mut self, name: &'static str, help: &'static str, kind: MetricKind) -> Family<'_> {
+        #[cfg(feature = "otel")]
+        if let Some(families) = &mut self.collected {
+            families.push(CollectedFamily { name, help, kind, samples: Vec::new() });
+            let collected = families.last_mut();
+            return Family { out: &mut self.out, format: self.format, name, kind, collected };
+        }
         // The two formats name a counter differently in its head, and alike in its samples.
         let shown = match (kind, self.format) {
             (MetricKind::Counter, Format::Text) => format!("{name}_total"),
@@ -88,7 +133,14 @@ impl Exposition {
             MetricKind::Histogram => "histogram",
         };
         self.out.push_str(&format!("# HELP {shown} {help}\n# TYPE {shown} {word}\n"));
-        Family { out: &mut self.out, format: self.format, name, kind }
+        Family {
+            out: &mut self.out,
+            format: self.format,
+            name,
+            kind,
+            #[cfg(feature = "otel")]
+            collected: None,
+        }
     }
 
     /// The whole text.
@@ -103,6 +155,11 @@ impl Exposition {
 impl Family<'_> {
     /// One sample of a counter or gauge.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        #[cfg(feature = "otel")]
+        if let Some(collected) = &mut self.collected {
+            collected.samples.push((owned(labels), CollectedValue::Number(value.to_string())));
+            return;
+        }
         let suffix = if self.kind == MetricKind::Counter { "_total" } else { "" };
         self.head(suffix, labels, None);
         self.put(value);
@@ -112,6 +169,18 @@ impl Family<'_> {
     /// The samples of a distribution.
     pub fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
         let buckets = histogram.buckets();
+        #[cfg(feature = "otel")]
+        if let Some(collected) = &mut self.collected {
+            let mut below = 0;
+            let counts = buckets.iter().map(|bucket| {
+                let before = std::mem::replace(&mut below, bucket.cumulative);
+                bucket.cumulative.saturating_sub(before)
+            });
+            let bounds = buckets.iter().filter_map(|bucket| bucket.bound).collect();
+            let value = CollectedValue::Histogram(bounds, counts.collect(), histogram.sum());
+            collected.samples.push((owned(labels), value));
+            return;
+        }
         for bucket in &buckets {
             let bound = bucket.bound.map_or_else(|| "+Inf".to_owned(), float);
             self.head("_bucket", labels, Some(&bound));
@@ -155,6 +224,12 @@ impl Family<'_> {
         // Writing to a string cannot fail.
         let _ = write!(self.out, "{value}");
     }
+}
+
+/// The labels of a sample, as data.
+#[cfg(feature = "otel")]
+fn owned(labels: &[(&str, &str)]) -> Vec<(String, String)> {
+    labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 /// A number in the form of both formats: with a point, so that a bound is spelled the same way everywhere.

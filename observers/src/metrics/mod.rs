@@ -21,6 +21,8 @@ use ptc_host::upstream::FaultReason;
 use ptc_host::visible::visible_line;
 
 pub use exposition::MetricKind;
+#[cfg(feature = "otel")]
+pub(crate) use exposition::{CollectedFamily, CollectedValue};
 pub use exposition::{Exposition, Family, Format};
 pub use histogram::Histogram;
 pub(crate) use process::write_process;

@@ -1,6 +1,7 @@
 //! The resolved options as plain typed fields. Times are [`Duration`]s, sizes are bytes.
 
 mod error;
+mod otlp;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use ptc_host::state::{Flushing, RedisOptions, Secret, StoreLimits};
 pub use crate::public_url::PublicUrl;
 pub use error::BootError;
 pub use error::BootWarning;
+pub use otlp::{Otlp, Sampler};
 
 /// How much of a result clients see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -299,6 +301,8 @@ pub struct Diagnostics {
     pub audit_full: AuditFull,
     /// When its lines are on the disk.
     pub audit_sync: AuditSync,
+    /// The export to an OpenTelemetry collector, if one is named.
+    pub otlp: Option<Otlp>,
     /// Folder of trace files.
     pub trace_dir: Option<PathBuf>,
     /// The policy for programs and data in records.

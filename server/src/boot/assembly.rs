@@ -12,6 +12,7 @@ use ptc_host::visible::visible;
 use tracing::info;
 
 use super::advertised::{Advertised, task_catalog};
+use super::otlp;
 use super::question_settings::People;
 use super::task::task;
 use ptc_observers::Telemetry;
@@ -168,6 +169,7 @@ pub(super) fn assemble_with(
     service.asking = asking;
     service.prompts = Registry::new(extensions::tools(&extensions.prompts, &evaluator, &options));
     service.tasks = tasks;
+    otlp::start(settings, redactor, &mut telemetry, &mut service)?;
     service.observers = telemetry.observers(&recording);
     let advertised =
         upstreams.zip(card).map(|(upstreams, card)| Advertised::new(settings, upstreams, card, planned));
@@ -331,6 +333,7 @@ fn eval_options(
         asks: None,
         tells_of_ask: false,
         reports: settings.diagnostics.debug_tool
+            || exports_metrics(settings)
             || settings.diagnostics.trace_dir.is_some()
             || settings.http.as_ref().is_some_and(|http| http.metrics || http.console),
         runs: None,
@@ -358,17 +361,16 @@ fn telemetry(
     });
     let console = settings.http.as_ref().is_some_and(|http| http.console);
     Telemetry {
-        metrics: None,
         recent: (diagnostics.debug_tool || console).then(|| Ring::new(diagnostics.ring_size)),
         console: console.then(|| Arc::new(Console::new(recording.clone()))),
         traces,
-        audit: None,
         sources: Sources {
             upstreams: upstreams.cloned(),
             engine: Some(engine.clone()),
             shows_owners: settings.http.as_ref().is_some_and(|http| http.metrics_owners),
             ..Sources::default()
         },
+        ..Telemetry::default()
     }
 }
 
@@ -382,13 +384,20 @@ fn debug_tool(settings: &Settings, telemetry: &Telemetry, recording: &Recording)
     Some(Box::new(LispDebug::new(ring.clone(), recording.clone(), max_bytes, traces)))
 }
 
+/// Whether a collector gets metrics.
+fn exports_metrics(settings: &Settings) -> bool {
+    settings.diagnostics.otlp.as_ref().is_some_and(|otlp| otlp.metrics.is_some())
+}
+
 /// Figures of these tools and upstreams, if they are served.
 fn metrics(
     settings: &Settings,
     tools: &[Box<dyn Tool>],
     upstreams: Option<&Arc<CurrentUpstreams>>,
 ) -> Option<Arc<Metrics>> {
-    settings.http.as_ref().filter(|http| http.metrics)?;
+    if !exports_metrics(settings) && !settings.http.as_ref().is_some_and(|http| http.metrics) {
+        return None;
+    }
     let observed = tools.iter().filter(|tool| tool.is_observed()).map(|tool| tool.definition().name);
     let upstreams = upstreams.map(|upstreams| upstreams.current());
     let servers = upstreams.iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());

@@ -5,6 +5,7 @@ mod assembly;
 mod descriptors;
 mod issuers;
 mod list_updates;
+mod otlp;
 mod policy;
 mod process;
 mod question_settings;
@@ -242,6 +243,7 @@ async fn serve_on(
     health: Option<&HealthListener>,
 ) -> Result<(), BootError> {
     let Some(door) = door else {
+        otlp::export_metrics(telemetry, service);
         let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
         let (reader, writer) = standard_streams();
         if let Some(health) = health {
@@ -282,7 +284,9 @@ async fn serve_http(
         verifier: issuers.map(|issuers| issuers as Arc<dyn TokenVerifier>),
     };
     descriptors::make_room_for(http.max_connections);
+    let observing = listening.telemetry.clone();
     let server = HttpServer::new(http, bound, listening, service, engine.clone());
+    otlp::export_http_metrics(&observing, &server);
     let (callers, certificate) = (Some(server.callers()), server.certificate());
     let reloader = Reloader::new(settings, Reloaded { callers, certificate, ..reloaded })?;
     reloader.follow(hangups);

@@ -468,6 +468,13 @@ pub(crate) const DIAGNOSTICS: OptionGroup = OptionGroup {
             Derived("interval"),
             "always, interval or none: when lines are on the disk: after each write, within a second, or when the system likes",
         ),
+        flag(
+            "otlp-endpoint",
+            Text,
+            Unset,
+            "URL of an OpenTelemetry collector, which gets spans and metrics by OTLP over HTTP, such as http://localhost:4318",
+        ),
+        flag("otlp-headers-file", Path, Unset, "File of headers for the collector, one `name: value` a line"),
         flag("trace-dir", Path, Unset, "Folder for one trace file per call; without it nothing is traced"),
         flag(
             "trace-payloads",

@@ -13,6 +13,7 @@ mod access_tokens;
 mod http;
 mod keyring;
 mod memory;
+mod otlp;
 mod resolve;
 pub mod settings_file;
 pub(crate) mod sign_in_store;

@@ -28,7 +28,7 @@ pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootEr
     let choices = Choices::read(&mut values)?;
     let aggregator = aggregator(&mut values, &env, &choices)?;
     let planner = planner(&mut values, &aggregator)?;
-    let diagnostics = diagnostics(&mut values, &choices)?;
+    let diagnostics = diagnostics(&mut values, &env, &choices)?;
     let derived = if diagnostics.debug_tool { Profile::Debug } else { Profile::Slim };
     let profile = choices.profile.unwrap_or(derived);
     let mut limits = limits(&values, aggregator.config.is_some(), profile)?;
@@ -326,7 +326,11 @@ fn runs(values: &mut Values<'_>, questions: Option<QuestionMode>) -> Result<Runs
     Ok(runs)
 }
 
-fn diagnostics(values: &mut Values<'_>, choices: &Choices) -> Result<Diagnostics, BootError> {
+fn diagnostics(
+    values: &mut Values<'_>,
+    env: &ProcessEnv,
+    choices: &Choices,
+) -> Result<Diagnostics, BootError> {
     let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
     let audit_log = values.path("audit-log");
     if audit_log.as_deref().is_some_and(|path| path == Path::new("-")) {
@@ -338,6 +342,7 @@ fn diagnostics(values: &mut Values<'_>, choices: &Choices) -> Result<Diagnostics
         audit_log,
         audit_full: choices.audit_full,
         audit_sync: choices.audit_sync,
+        otlp: super::otlp::resolve(values, env)?,
         trace_dir: values.path("trace-dir"),
         payloads: choices.payloads,
         trace_max_files: values.size("trace-max-files")?,

@@ -22,6 +22,7 @@ use super::connection_registry::{ConnectionLimits, ConnectionRegistry};
 use super::counts::Counts;
 use super::endpoint::{Active, Endpoint};
 use super::limiter::Limiter;
+use super::metrics;
 use super::origin::OriginRule;
 use super::protected_resource::ProtectedResource;
 use super::sessions::{SessionLimits, Sessions};
@@ -29,6 +30,7 @@ use super::sign_in::{PageLogin, SignInPage};
 use super::tls::{Certificate, CurrentCertificate};
 use crate::readiness::Readiness;
 use ptc_observers::Telemetry;
+use ptc_observers::metrics::Exposition;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{Http, PublicUrl};
 use ptc_protocol::{Connection, Drain, Service};
@@ -101,6 +103,12 @@ impl BoundListener {
 }
 
 impl HttpServer {
+    /// Writes all its metric families, also after it has ended.
+    pub fn metrics(&self) -> impl Fn(&mut Exposition) + Send + Sync + use<> {
+        let endpoint = self.endpoint.clone();
+        move |to| metrics::write(&endpoint, to)
+    }
+
     /// A server on a bound address.
     pub fn new(
         settings: &Http,

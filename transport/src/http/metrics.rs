@@ -9,6 +9,7 @@ use super::admission::{Target, admit, check_source};
 use super::answer::{self, HttpResponse};
 use super::endpoint::Endpoint;
 use super::headers::Headers;
+use crate::metrics::write_metrics;
 use ptc_observers::metrics::{Exposition, Format, MetricKind};
 use ptc_protocol::operator::OperatorUse;
 
@@ -51,18 +52,17 @@ pub(super) async fn answer(
     let accept = headers.all.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let format = Format::negotiate(accept);
     let mut to = Exposition::new(format);
-    endpoint.telemetry.write_metrics(&mut to);
-    let limiter = &endpoint.service.limiter;
-    to.family("ptc_gate_permits", "Calls that may run at the same time.", MetricKind::Gauge)
-        .sample(&[], limiter.limits().all);
-    to.family("ptc_gate_permits_in_use", "Permits taken.", MetricKind::Gauge).sample(&[], limiter.running());
-    let listeners = &endpoint.service.listeners;
-    to.family("ptc_listeners", "Notification channels that may be open at the same time.", MetricKind::Gauge)
-        .sample(&[], listeners.limits().all);
-    to.family("ptc_listeners_open", "Open notification channels.", MetricKind::Gauge)
-        .sample(&[], listeners.count());
-    endpoint.counts.write_metrics(&mut to);
-    endpoint.sessions.write_metrics(&mut to);
+    write(endpoint, &mut to);
+    let mut answer = answer::json(StatusCode::OK, to.finish());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    answer
+}
+
+/// Writes all metric families of a server with this endpoint.
+pub(super) fn write(endpoint: &Endpoint, to: &mut Exposition) {
+    write_metrics(&endpoint.telemetry, &endpoint.service, to);
+    endpoint.counts.write_metrics(to);
+    endpoint.sessions.write_metrics(to);
     to.family("ptc_http_requests_in_progress", "HTTP requests that are being answered.", MetricKind::Gauge)
         .sample(&[], endpoint.active.count());
     let (held, most) = endpoint.bodies.held();
@@ -76,11 +76,8 @@ pub(super) async fn answer(
         .sample(&[], most);
     to.family("ptc_http_head_bytes", "Bytes of heads that are not complete.", MetricKind::Gauge)
         .sample(&[], endpoint.bodies.heads());
-    endpoint.connections.write_metrics(&mut to);
+    endpoint.connections.write_metrics(to);
     let draining = u8::from(endpoint.service.is_draining());
     to.family("ptc_draining", "1 while the server is about to stop.", MetricKind::Gauge)
         .sample(&[], draining);
-    let mut answer = answer::json(StatusCode::OK, to.finish());
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
-    answer
 }

@@ -5,7 +5,7 @@ use ptc_tests::product;
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 23] = [
+const TIME_OF_DAY: [(&str, &str); 24] = [
     (
         "agent/src/llm/endpoint/refusal.rs",
         "the date of a signed request, which its receiver compares with its own; and of ours, to which a date in Retry-After is relative where the sender tells none",
@@ -29,6 +29,7 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("observers/src/console/state.rs", "what the page shows as now"),
     ("protocol/src/observer.rs", "when a call began and ended, in records and traces"),
     ("observers/src/log/timestamp.rs", "the time of a line"),
+    ("observers/src/otel/spans.rs", "when a span began and ended, for the collector"),
     ("protocol/src/timestamp.rs", "the time of day, for those of this list"),
     ("observers/src/metrics/process.rs", "when the process started, as Prometheus wants it"),
     ("observers/src/console/runs.rs", "what the page shows as now"),

@@ -492,3 +492,63 @@ fn a_webhook_has_a_secret_and_a_way_back() {
     let path = [&http[..], &["--http-path", "/webhook/answers"]].concat();
     assert_eq!(refused(&path, &[]), "HTTP paths must be distinct");
 }
+
+#[test]
+fn a_collector_is_named_by_our_option_or_by_the_standards_variables() {
+    let otlp = |flags: &[&str], env: &[(&str, &str)]| resolve(flags, env).unwrap().diagnostics.otlp;
+    let urls = |flags: &[&str], env: &[(&str, &str)]| {
+        let otlp = otlp(flags, env)?;
+        let shown = |url: Option<url::Url>| url.map(|url| url.to_string()).unwrap_or_default();
+        Some([shown(otlp.traces), shown(otlp.metrics)])
+    };
+    let both = |base: &str| Some([format!("{base}/v1/traces"), format!("{base}/v1/metrics")]);
+    assert_eq!(urls(&[], &[]), None);
+    assert_eq!(urls(&["--otlp-endpoint=http://h:4318"], &[]), both("http://h:4318"));
+    let of_standard = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example/otlp/");
+    assert_eq!(urls(&[], &[of_standard]), both("https://c.example/otlp"));
+    assert_eq!(urls(&["--otlp-endpoint=http://h:4318"], &[of_standard]), both("http://h:4318"));
+    let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:1/x");
+    assert_eq!(urls(&[], &[own]), Some(["http://t:1/x".to_owned(), String::new()]));
+    let none = ("OTEL_METRICS_EXPORTER", "none");
+    assert_eq!(urls(&[], &[of_standard, none]).map(|[_, metrics]| metrics), Some(String::new()));
+    assert_eq!(urls(&[], &[of_standard, ("OTEL_SDK_DISABLED", "TRUE")]), None);
+    for wrong in ["collector:4318", "ftp://h/", "http://key@h/", "http://h/#a"] {
+        let flag = format!("--otlp-endpoint={wrong}");
+        let text = refused(&[&flag], &[]);
+        assert!(
+            text.starts_with("--otlp-endpoint / PTC_OTLP_ENDPOINT must be an http or https URL"),
+            "{text}"
+        );
+        assert!(!text.contains("key@"), "{text}");
+    }
+}
+
+#[test]
+fn the_standards_variables_hold_and_unusable_ones_are_told() {
+    let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318");
+    let settings = resolve(
+        &[],
+        &[
+            endpoint,
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20key,broken,y=2"),
+            ("OTEL_SERVICE_NAME", "gateway"),
+            ("OTEL_RESOURCE_ATTRIBUTES", "service.name=other,team=a%2Cb"),
+            ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"),
+            ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
+            ("OTEL_BSP_MAX_QUEUE_SIZE", "nine"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "1500"),
+        ],
+    )
+    .unwrap();
+    let otlp = settings.diagnostics.otlp.unwrap();
+    let headers: Vec<(&str, &str)> =
+        otlp.headers.iter().map(|(name, value)| (name.as_str(), value.open())).collect();
+    assert_eq!(headers, [("x-key", "a key"), ("y", "2")]);
+    let resource = [("team", "a,b"), ("service.name", "gateway")];
+    assert_eq!(otlp.resource, resource.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(otlp.sampler, ptc_protocol::settings::Sampler { asks_client: true, ratio: 0.25 });
+    assert_eq!((otlp.queue, otlp.batch, otlp.interval.as_millis()), (2048, 512, 1500));
+    let told: Vec<&str> = settings.warnings.iter().map(|warning| warning.event).collect();
+    assert_eq!(told, ["otlp_variable_unusable"; 2]);
+    assert!(settings.warnings.iter().all(|warning| !warning.message.contains("a key")));
+}

@@ -310,6 +310,24 @@ mod tests {
     use crate::upstream::Offers;
 
     #[test]
+    fn a_trace_goes_on_in_meta_of_both_eras() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let trace = TraceContext::parse(parent, Some("a=b")).unwrap();
+        let read = |text: &[u8]| serde_json::from_slice::<ptc_mcp::json::Value>(text).unwrap();
+        let alone = json!({"traceparent": parent, "tracestate": "a=b"});
+        assert_eq!(read(&traced_meta(None, &trace)), alone);
+        assert_eq!(read(&params_with(Era::Handshake, "m", b"{}", Some(&trace))), json!({"_meta": alone}));
+        let modern = read(&params_with(Era::Modern, "m", b"{\"uri\":\"u\"}", Some(&trace)));
+        assert_eq!((&modern["uri"], &modern["_meta"]["traceparent"]), (&json!("u"), &json!(parent)));
+        assert_eq!(modern["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        let stateless = TraceContext { state: None, ..trace };
+        assert_eq!(
+            read(&traced_meta(Some(b"{\"a\":1}"), &stateless)),
+            json!({"a": 1, "traceparent": parent})
+        );
+    }
+
+    #[test]
     fn params_are_json_in_both_eras() {
         assert_eq!(params(Era::Handshake, None), b"{}");
         assert_eq!(params(Era::Handshake, Some("a\"b")), br#"{"cursor":"a\"b"}"#);

@@ -55,7 +55,7 @@ pub(super) async fn answer(
     };
     let origin = endpoint.service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
     let from =
-        MessageContext { connection: &endpoint.modern, era: Era::Modern, origin, caller: &caller.principal };
+        MessageContext { origin, ..MessageContext::new(&endpoint.modern, Era::Modern, &caller.principal) };
     let reply = match endpoint.service.handle(from, &message) {
         HandlerOutcome::Reply(reply) => reply.body,
         HandlerOutcome::Call(call) => {

@@ -12,7 +12,7 @@ use crate::views::sources;
 /// The rows of the table in `server.md` 11.7: names, in its order.
 fn documented() -> Vec<String> {
     let text = fs::read_to_string(root().join("docs/spec/server.md")).expect("the specification");
-    let section = text.split("### 11.7 ").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("11.7");
+    let section = text.split("### 11.7 ").nth(1).and_then(|rest| rest.split("\n##").next()).expect("11.7");
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     rows.map(|(name, _)| name.to_owned()).filter(|name| name != "use").collect()
 }

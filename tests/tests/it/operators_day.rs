@@ -90,6 +90,22 @@ impl Day {
     }
 }
 
+impl Day {
+    /// The calls that the operator's console finds.
+    fn search(&self, query: &Value) -> Vec<Value> {
+        let body = query.to_string();
+        let head = format!(
+            "POST /console/api/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            token("o"),
+            body.len()
+        );
+        let answer = self.http.exchange(head.as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["calls"].as_array().expect("calls").clone()
+    }
+}
+
 /// A policy by which these callers may call everything.
 fn policy(callers: &[&str]) -> String {
     let rule =
@@ -171,6 +187,15 @@ fn an_operators_day() {
         (&line["principal"], &line["tool"], &line["run"]),
         (&json!("bob"), &json!("answer"), &json!(eval_id))
     );
+    // The console shows the operator that call, and what the upstream said.
+    let found = day.search(&json!({"principal": "bob", "tool": "answer", "outcome": "upstream_error"}));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["eval_id"], json!(eval_id), "{found:?}");
+    assert!(found[0].to_string().contains("no such account"), "{found:?}");
+    assert!(day.search(&json!({"principal": "ann", "outcome": "upstream_error"})).is_empty());
+    wait_until("and is recorded", || {
+        of_kind(&audit, "operator").iter().any(|line| line["use"] == "see_calls")
+    });
     // The trace of that program says what the upstream said.
     let trace = || {
         let entries =

@@ -452,8 +452,9 @@ pub(super) struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.registry.registered().remove(&self.number);
+        // Its holder's place comes first: whoever gets the connection's place at once may be the same holder.
         self.activity.lock().holder.leave();
+        self.registry.registered().remove(&self.number);
     }
 }
 

@@ -2,28 +2,17 @@
 //! becomes of calls while it cannot be written.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Output};
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
-use ptc_test_support::process::{Http, Launch, call, tool};
+use ptc_test_support::process::{Http, Launch, tool};
 use ptc_test_support::wait_until;
 use tempfile::TempDir;
 
+use crate::callers::{eval, launched, of_kind, token};
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ptc-under-test");
-
-/// A token for each letter.
-fn token(letter: &str) -> String {
-    format!("{}{letter}", "0123456789abcdef".repeat(2))
-}
-
-/// The lines of that kind in a log.
-fn of_kind(log: &Path, kind: &str) -> Vec<Value> {
-    let text = fs::read_to_string(log).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter(|line| line["kind"] == kind).collect()
-}
 
 /// The given members of lines.
 fn members(lines: &[Value], keys: &[&str]) -> Vec<Value> {
@@ -46,25 +35,7 @@ fn governed(folder: &TempDir) -> Http {
     ];
     let mut flags: Vec<String> = ["--long-runs", "--console", "--audit-log"].map(String::from).to_vec();
     flags.push(path("audit"));
-    for (flag, name, text) in files {
-        fs::write(path(name), text).expect("written");
-        flags.extend([flag.to_owned(), path(name)]);
-    }
-    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    Launch::of(PROGRAM, &flags).with_upstream().on_http()
-}
-
-/// Asks with the token of this letter.
-fn eval(server: &Http, letter: &str, program: &str) -> u16 {
-    let headers = format!(
-        "Authorization: Bearer {}\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\n\
-         Accept: application/json, text/event-stream\r\nConnection: close\r\n",
-        token(letter)
-    );
-    let mut message = call(1, program);
-    message["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {}});
-    server.post(&headers, message.to_string().as_bytes()).status
+    launched(folder.path(), flags, files)
 }
 
 #[test]
@@ -72,7 +43,7 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = governed(&folder);
     let log = folder.path().join("audit");
-    assert_eq!(eval(&server, "x", "1"), 401);
+    assert_eq!(eval(&server, "x", "1").status, 401);
     for program in [
         tool("echo", r#"{:text "hi"}"#),
         tool("echo", r#"{:text "no"}"#),
@@ -80,7 +51,7 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
         tool("bulk", "{}"),
         tool("echo", r#"{:text "hi"}"#),
     ] {
-        assert_eq!(eval(&server, "a", &program), 200, "{program}");
+        assert_eq!(eval(&server, "a", &program).status, 200, "{program}");
     }
     for _ in 0..3 {
         let head = format!(
@@ -99,7 +70,7 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
         assert_eq!((found.status, found.body.contains("\"operator\":true")), (200, letter == "o"));
     }
     // What operators see is no right to call.
-    assert_eq!(eval(&server, "o", &tool("echo", r#"{:text "hi"}"#)), 200);
+    assert_eq!(eval(&server, "o", &tool("echo", r#"{:text "hi"}"#)).status, 200);
     wait_until("all has its line", || of_kind(&log, "program").len() == 6);
     let signed_in = members(&of_kind(&log, "sign_in"), &["principal", "by", "from", "outcome"]);
     let here = "127.0.0.1";
@@ -174,7 +145,7 @@ fn a_reload_goes_on_in_a_new_file_and_has_a_line_whether_it_is_refused_or_not() 
     let folder = tempfile::tempdir().expect("a folder");
     let server = governed(&folder);
     let at = |name: &str| folder.path().join(name);
-    assert_eq!(eval(&server, "a", "1"), 200);
+    assert_eq!(eval(&server, "a", "1").status, 200);
     let good = fs::read_to_string(at("policy.json")).expect("read");
     fs::write(at("policy.json"), "{}}").expect("written");
     server.server.signal(Signal::SIGHUP);
@@ -193,7 +164,7 @@ fn a_reload_goes_on_in_a_new_file_and_has_a_line_whether_it_is_refused_or_not() 
         (&json!("applied"), &changes),
         "the policy is as before"
     );
-    assert_eq!(eval(&server, "a", "1"), 200);
+    assert_eq!(eval(&server, "a", "1").status, 200);
     wait_until("it is written there", || of_kind(&at("audit"), "program").len() == 1);
     let opened = of_kind(&at("audit"), "log").remove(0);
     assert_eq!((&opened["event"], &opened["after"]), (&json!("opened"), &json!("audit-20260301")));

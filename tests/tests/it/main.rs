@@ -5,6 +5,7 @@ mod agent;
 mod aggregation;
 mod approvals;
 mod audit;
+mod callers;
 mod changing_upstreams;
 mod exposed;
 mod faults;

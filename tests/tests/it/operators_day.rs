@@ -2,21 +2,18 @@
 //! and is found, and an end that loses nothing.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
-use ptc_test_support::process::{Answer, Http, Launch, call, tool, until};
+use ptc_test_support::process::{Answer, Http, tool, until};
 use ptc_test_support::wait_until;
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_ptc-under-test");
+use crate::callers::{eval, launched, of_kind, token};
 
-/// A token for each letter.
-fn token(letter: &str) -> String {
-    format!("{}{letter}", "0123456789abcdef".repeat(2))
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ptc-under-test");
 
 /// A server with its files.
 struct Day {
@@ -36,12 +33,7 @@ impl Day {
         ];
         let mut flags: Vec<String> = ["--http-metrics", "--console"].map(String::from).to_vec();
         flags.extend(["--audit-log".to_owned(), path("audit"), "--trace-dir".to_owned(), path("traces")]);
-        for (flag, name, text) in files {
-            fs::write(path(name), text).expect("written");
-            flags.extend([flag.to_owned(), path(name)]);
-        }
-        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        let http = Launch::of(PROGRAM, &flags).with_upstream().on_http();
+        let http = launched(folder.path(), flags, files);
         let state = http.server.launch.path(".local/state/ptc");
         let is_socket = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(".sock");
         wait_until("it can be controlled", || {
@@ -67,15 +59,7 @@ impl Day {
 
     /// Runs a program for the caller with the token of this letter.
     fn eval(&self, letter: &str, program: &str) -> Answer {
-        let headers = format!(
-            "Authorization: Bearer {}\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\n\
-             Accept: application/json, text/event-stream\r\nConnection: close\r\n",
-            token(letter)
-        );
-        let mut message = call(1, program);
-        message["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {}});
-        self.http.post(&headers, message.to_string().as_bytes())
+        eval(&self.http, letter, program)
     }
 
     /// What the operator GETs.
@@ -111,13 +95,6 @@ fn policy(callers: &[&str]) -> String {
     let rule =
         |caller: &&str| json!({"match": {"principal": caller}, "upstreams": {"fake": {"allow": ["*"]}}});
     json!({"rules": callers.iter().map(rule).collect::<Vec<_>>()}).to_string()
-}
-
-/// The lines of that kind in an audit log.
-fn of_kind(log: &Path, kind: &str) -> Vec<Value> {
-    let text = fs::read_to_string(log).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter(|line| line["kind"] == kind).collect()
 }
 
 /// The calls of tools that have failed, as the metrics count them: tool and outcome.

@@ -6,16 +6,11 @@ use std::net::TcpStream;
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
-use ptc_test_support::process::{Answer, Http, Launch, until, waiting};
+use ptc_test_support::process::{Answer, Http, until, waiting};
 use ptc_test_support::wait_until;
 use tempfile::TempDir;
 
-use super::PROGRAM;
-
-/// A token for each letter.
-fn token(letter: &str) -> String {
-    format!("{}{letter}", "0123456789abcdef".repeat(2))
-}
+use crate::callers::{launched, token};
 
 /// A server with its files.
 struct Reloading {
@@ -27,19 +22,12 @@ impl Reloading {
     /// A server with sessions whose callers are alice and bob, each with the token of the first letter, and an operator.
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
         let files = [
             ("--http-auth-token-file", "tokens", format!("alice:{}\nbob:{}\n", token("a"), token("b"))),
             ("--http-operator-token-file", "operators", format!("{}\n", token("o"))),
             ("--policy", "policy.json", json!({"default": "allow", "rules": []}).to_string()),
         ];
-        let mut flags = vec!["--sessions".to_owned()];
-        for (flag, name, text) in files {
-            fs::write(path(name), text).expect("written");
-            flags.extend([flag.to_owned(), path(name)]);
-        }
-        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        let http = Launch::of(PROGRAM, &flags).with_upstream().on_http();
+        let http = launched(folder.path(), vec!["--sessions".to_owned()], files);
         Reloading { http, folder }
     }
 

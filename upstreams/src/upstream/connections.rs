@@ -141,10 +141,7 @@ impl Upstream for Connections {
 
     fn health(&self) -> Health {
         let more: Vec<Health> = self.more().iter().map(|connection| connection.health()).collect();
-        let first = self.first.health();
-        let in_flight = first.in_flight + more.iter().map(|health| health.in_flight).sum::<usize>();
-        let waiting = first.waiting + more.iter().map(|health| health.waiting).sum::<usize>();
-        Health { in_flight, waiting, ..first }
+        self.first.health().with_calls_of(&more)
     }
 
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {

@@ -38,6 +38,16 @@ pub struct Health {
     pub last_fault: Option<CallFault>,
 }
 
+impl Health {
+    /// The same, with the calls of other connections of the upstream.
+    pub(super) fn with_calls_of(self, others: &[Health]) -> Health {
+        let sum = |own: usize, calls: fn(&Health) -> usize| own + others.iter().map(calls).sum::<usize>();
+        let in_flight = sum(self.in_flight, |other| other.in_flight);
+        let waiting = sum(self.waiting, |other| other.waiting);
+        Health { in_flight, waiting, ..self }
+    }
+}
+
 /// Something happened to an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpstreamEvent {

@@ -162,26 +162,24 @@ impl Upstream for PerPrincipal {
     }
 
     fn health(&self) -> Health {
-        let home = self.home().map(|upstream| upstream.health()).ok();
-        let others: Vec<Health> = self.others().iter().map(|(_, upstream)| upstream.health()).collect();
-        let in_flight = others.iter().map(|health| health.in_flight).sum::<usize>();
-        let waiting = others.iter().map(|health| health.waiting).sum::<usize>();
-        let started = others.iter().find(|health| health.phase == Phase::Started);
-        let one = home.or_else(|| started.or(others.first()).cloned());
-        match one {
-            Some(one) => {
-                Health { in_flight: in_flight + one.in_flight, waiting: waiting + one.waiting, ..one }
-            }
-            None => Health {
+        let mut others: Vec<Health> = self.others().iter().map(|(_, upstream)| upstream.health()).collect();
+        let shown = match self.home() {
+            Ok(home) => home.health(),
+            Err(_) if others.is_empty() => Health {
                 phase: Phase::Stopped,
                 protocol_version: None,
                 tools: 0,
-                in_flight,
-                waiting,
+                in_flight: 0,
+                waiting: 0,
                 starts: 0,
                 last_fault: None,
             },
-        }
+            Err(_) => {
+                let started = others.iter().position(|health| health.phase == Phase::Started);
+                others.swap_remove(started.unwrap_or(0))
+            }
+        };
+        shown.with_calls_of(&others)
     }
 
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {

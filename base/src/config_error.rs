@@ -25,6 +25,8 @@ pub enum ConfigPart {
     Upstream(String),
     /// An `--env-file`.
     EnvFile,
+    /// The lock beside the file.
+    Lock,
 }
 
 impl ConfigError {
@@ -55,6 +57,11 @@ impl ConfigError {
     /// A fault of a file of environment variables.
     pub fn env_file(message: impl fmt::Display) -> Self {
         Self::of(ConfigPart::EnvFile, message)
+    }
+
+    /// A fault of the lock.
+    pub fn lock(message: impl fmt::Display) -> Self {
+        Self::of(ConfigPart::Lock, message)
     }
 
     /// `upstream <name> <detail>`

@@ -8,6 +8,7 @@
 //! | [`trace`] | the trace of a request, and the receiver of its spans |
 //! | [`name_pattern`] | names with `*` |
 //! | [`text`], [`visible`], [`similar`] | truncation and literals; hidden characters made visible; similar names for error messages |
+//! | [`line_diff`] | what differs between two lists of lines |
 //! | [`json`] | JSON values |
 //! | [`codec`] | the encoding of records, of states that travel, and of messages |
 //! | [`secret`], [`redactor`] | texts that only a transport may read; their redaction everywhere else |
@@ -24,6 +25,7 @@ pub mod config_error;
 pub mod environment;
 pub mod former_variables;
 pub mod json;
+pub mod line_diff;
 pub mod memory;
 pub mod name_pattern;
 pub mod ordinary_file;

@@ -3,8 +3,8 @@
 //! A device has no end, and a pipe blocks its opener. So a file is opened without blocking, checked once it is open, and read
 //! up to one byte beyond its limit. Links are followed: mounted secrets are links.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use zeroize::Zeroizing;
@@ -66,6 +66,37 @@ pub fn read_text(path: &Path, most_bytes: u64) -> Result<Zeroizing<String>, File
     let bytes = read(path, most_bytes)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| FileFault::NoText)?;
     Ok(Zeroizing::new(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()))
+}
+
+/// Writes a file through one beside it, so that no reader sees half of it. A file that is there keeps its permissions; a new one
+/// has those of `mode`, less what the process masks. Links are not followed.
+///
+/// # Errors
+/// That of the operating system. The file is as it was then.
+pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let beside = path.with_file_name(name);
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    let written = options
+        .open(&beside)
+        .and_then(|mut file| {
+            if let Ok(before) = fs::metadata(path) {
+                file.set_permissions(before.permissions())?;
+            }
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, path));
+    written.inspect_err(|_| {
+        // The temporary file is useless, and a failed removal does not matter.
+        let _ = fs::remove_file(&beside);
+    })
 }
 
 /// Whether everybody on this machine can read the file.

@@ -51,6 +51,23 @@ pub struct Span<'a> {
 /// The work that a span is about.
 #[derive(Debug, Clone, Copy)]
 pub enum SpanWork<'a> {
+    /// A request of a client that calls no tool, from its receipt to its answer.
+    Request {
+        /// The method of MCP.
+        method: &'static str,
+        /// The prompt, if it got one.
+        prompt: Option<&'a str>,
+        /// Its JSON-RPC id as text.
+        request_id: &'a str,
+        /// The protocol revision.
+        revision: &'static str,
+        /// The id of the transport's own request; `None` on a pipe.
+        http_request: Option<&'a str>,
+        /// Whose it is, as a hash.
+        owner: &'a str,
+        /// Why it failed: the code of its error, or a word of a closed set.
+        error: Option<&'a str>,
+    },
     /// The compilation of a program that was not known.
     Compile {
         /// True if it was refused.

@@ -107,6 +107,20 @@ pub(crate) enum Node {
     GlobalOrNil(Name),
     /// `data/name`
     Data(Name),
+    /// `data/name` in a called program.
+    DataOf {
+        /// Its argument.
+        argument: NodeId,
+        /// The key.
+        name: Name,
+    },
+    /// The call of a kept program.
+    CallProgram {
+        /// The function that its text is.
+        function: FnId,
+        /// The map of arguments.
+        argument: NodeId,
+    },
     /// `*1`
     History(u8),
     /// `budget/remaining`

@@ -255,6 +255,11 @@ impl<'s> Forms<'s> {
         self.tables.nodes.is_empty()
     }
 
+    /// All forms, at all depths.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Form> {
+        self.tables.nodes.iter()
+    }
+
     /// The top-level forms.
     pub fn program(&self) -> Items {
         self.program

@@ -24,11 +24,13 @@
 mod analyze;
 mod ast;
 mod codegen;
+pub mod datum;
 mod error;
 pub mod form;
 mod liveness;
 mod names;
 mod nil_origin;
+pub mod parts;
 pub mod reader;
 mod scratch;
 mod source;
@@ -72,9 +74,10 @@ pub fn compile(source: &str, library: &'static Library, options: &CompileOptions
 
 fn compile_checked(source: &str, library: &'static Library, options: &CompileOptions) -> Result<Program> {
     let Scratch { stacks, forms, analysis, mut codegen } = scratch::take();
-    let (mut forms, stacks) = reader::read_into(source, forms, stacks)?;
+    let parts = parts::parts(source);
+    let (mut forms, stacks, called) = reader::read_into(source, &parts, forms, stacks)?;
     check_names(&forms, library, options)?;
-    let mut analysis = analyze::analyze(source, library, &mut forms, analysis)?;
+    let mut analysis = analyze::analyze(source, library, &mut forms, analysis, &parts, &called)?;
     liveness::mark_last_uses(&mut analysis.ast);
     let program = codegen::generate(source, &forms, &analysis, &mut codegen)?;
     scratch::keep(Scratch { stacks, forms: forms.into_tables(), analysis: analysis.into_tables(), codegen });

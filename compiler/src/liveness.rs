@@ -198,6 +198,11 @@ impl Pass<'_> {
                 };
                 self.reverse(arguments);
             }
+            Node::DataOf { argument, .. } => self.node(argument),
+            Node::CallProgram { function, argument } => {
+                self.node(argument);
+                self.captures(self.ast.functions[function.0 as usize].captures);
+            }
             Node::Fn(function) => {
                 let captures = self.ast.functions[function.0 as usize].captures;
                 self.captures(captures);

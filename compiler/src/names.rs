@@ -33,10 +33,13 @@ pub(crate) struct NameBuffers {
     /// Names plus one by their hash, with linear probing; zero where there is none. At most half full, and empty or a power
     /// of two long.
     slots: Vec<u32>,
+    /// Names before this one are those of other programs of the text.
+    first: u32,
 }
 
 impl NameBuffers {
     pub(crate) fn clear(&mut self) {
+        self.first = 0;
         self.entries.clear();
         self.slots.fill(0);
     }
@@ -147,7 +150,7 @@ impl<'s> Names<'s> {
     /// The name of this text, or the slot where it belongs. There are slots.
     #[inline(always)]
     fn probe(&self, text: &[u8], key: TextKey) -> Result<Name, usize> {
-        let NameBuffers { entries, slots } = &self.tables;
+        let NameBuffers { entries, slots, .. } = &self.tables;
         let mask = slots.len() - 1;
         let mut slot = key.hash(text.len(), self.secrets) & mask;
         while let Some(name) = slots[slot].checked_sub(1) {
@@ -165,17 +168,23 @@ impl<'s> Names<'s> {
 
     #[cold]
     fn grow(&mut self) {
-        let NameBuffers { entries, slots } = &mut self.tables;
+        let NameBuffers { entries, slots, first } = &mut self.tables;
         let count = (slots.len() * 2).max(SLOTS);
         slots.clear();
         slots.resize(count, 0);
-        for (name, InternedText { key, span }) in entries.iter().enumerate() {
+        for (name, InternedText { key, span }) in entries.iter().enumerate().skip(*first as usize) {
             let mut slot = key.hash((span.end - span.start) as usize, self.secrets) & (count - 1);
             while slots[slot] != 0 {
                 slot = (slot + 1) & (count - 1);
             }
             slots[slot] = name as u32 + 1;
         }
+    }
+
+    /// Begins the names of another program: texts that were entered before are new names there.
+    pub(crate) fn begin_program(&mut self) {
+        self.tables.slots.fill(0);
+        self.tables.first = self.tables.entries.len() as u32;
     }
 
     /// Whether `name` begins with this ASCII character.

@@ -10,7 +10,8 @@ use crate::analyze;
 use crate::ast::{Ast, CaptureSource, LocalId, Node, NodeId, Pattern, PatternBinding, PatternId, TableRange};
 use crate::error::Result;
 use crate::names::{Name, Names};
-use crate::reader;
+use crate::parts;
+use crate::reader::{self, Stacks};
 use crate::source::{Span, line_column, shortened};
 
 /// Characters of an expression that are shown.
@@ -34,8 +35,10 @@ pub fn nil_origin(source: &str, library: &'static Library, error: &ptc_vm::Error
 }
 
 fn told(source: &str, library: &'static Library, nil: &NilArguments, offset: u32) -> Result<String> {
-    let mut forms = reader::read(source)?;
-    let analysis = analyze::analyze(source, library, &mut forms, analyze::AnalysisBuffers::default())?;
+    let parts = parts::parts(source);
+    let (mut forms, _, called) = reader::read_into(source, &parts, Box::default(), Stacks::default())?;
+    let tables = analyze::AnalysisBuffers::default();
+    let analysis = analyze::analyze(source, library, &mut forms, tables, &parts, &called)?;
     let text = ProgramText { source, library, ast: &analysis.ast, names: &forms.names };
     Ok(text.nil_of_call(nil, offset).unwrap_or_default())
 }

@@ -206,6 +206,11 @@ impl Verifier<'_> {
                 self.constant(index)?;
                 (0, 1)
             }
+            Op::DataOf(index) => {
+                self.constant(index)?;
+                (1, 1)
+            }
+            Op::CallProgram => (2, 1),
             Op::Local(slot) => {
                 Self::read(state, slot)?;
                 (0, 1)

@@ -4,19 +4,68 @@ use super::asking::{Asker, Board};
 use super::call_log::CallLog;
 use super::eval_id::EvalId;
 use super::outcome::CatalogOp;
+use super::reply_slot::ReplySlot;
 use crate::audience::Audience;
 use ptc_base::memory::{ReplyCharge, ReplyMemory};
 use ptc_base::time::{self, Instant};
 use ptc_base::trace::Trace;
-use ptc_policy::Authority;
+use ptc_policy::{Authority, Grant};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// State that all calls of one program share (upstreams.md 1: the run context).
+/// The context of a program's calls: what all of them share, as far as the kept programs within which one is made let it see.
 pub struct RunContext {
+    state: StateHolder,
+    /// The part of the upstreams that the heads of kept programs name: calls see this and no more. `None` outside of such programs.
+    pub scope: Option<Arc<Grant>>,
+}
+
+/// Who holds the state of a run.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a run has one, and most have no other: a box would be an allocation more for each"
+)]
+enum StateHolder {
+    Own(RunState),
+    /// The context of the whole run.
+    Shared(Rc<RunContext>),
+}
+
+impl RunContext {
+    /// The context of a run. `scope`: what the head of its program names, if it has one.
+    pub(super) fn new(state: RunState, scope: Option<Arc<Grant>>) -> RunContext {
+        RunContext { state: StateHolder::Own(state), scope }
+    }
+
+    /// The context of calls within programs that are called, which see `scope` alone.
+    pub(super) fn within(run: &Rc<RunContext>, scope: Arc<Grant>) -> RunContext {
+        RunContext { state: StateHolder::Shared(run.clone()), scope: Some(scope) }
+    }
+
+    /// Counts a wait as long as the guard lives.
+    pub(super) fn sleeps(self: &Rc<Self>) -> Sleeping {
+        self.sleeping.set(self.sleeping.get() + 1);
+        Sleeping(self.clone())
+    }
+}
+
+impl Deref for RunContext {
+    type Target = RunState;
+
+    fn deref(&self) -> &RunState {
+        match &self.state {
+            StateHolder::Own(state) => state,
+            StateHolder::Shared(run) => run,
+        }
+    }
+}
+
+/// State that all calls of one program share (upstreams.md 1: the run context).
+pub struct RunState {
     /// When the program began, later by as long as it has waited for people.
     started: Cell<Instant>,
     /// When the program's time is up.
@@ -33,8 +82,14 @@ pub struct RunContext {
     pub audience: Option<Arc<Audience>>,
     /// The trace of its request, if there is one: its calls are below it.
     pub trace: Option<Arc<Trace>>,
+    /// Gets the reply to its call whole.
+    pub reply_slot: Option<Arc<ReplySlot>>,
     /// Calls that the program has made, refused ones included.
     pub calls: Cell<u32>,
+    /// Calls of upstreams that the program has asked for, if its head limits them.
+    pub(super) kept_calls: Cell<u32>,
+    /// Calls that were sent while somebody watched them.
+    pub sent_calls: Cell<u32>,
     /// Requests of upstreams that a model was to answer on behalf of the program.
     pub samplings: Cell<u32>,
     /// Discovery operations that took a number of their cap.
@@ -58,6 +113,8 @@ pub struct RunContext {
     /// Charges of replies that are about to become values of the machine.
     pub arrived: RefCell<Vec<ReplyCharge>>,
     extension: OnceCell<Box<dyn Any>>,
+    /// Whether a call of the program has waited for people in this process.
+    pub(super) has_waited: Cell<bool>,
     /// Whether the program has been suspended, to be resumed elsewhere.
     left: Cell<bool>,
     /// The questions of its calls to people.
@@ -71,8 +128,8 @@ pub(super) fn count_steps(authority: &Authority, steps: u64) {
     }
 }
 
-impl RunContext {
-    /// A fresh context for a program that began at `started`, must end at `deadline`, and whose replies are charged to
+impl RunState {
+    /// A fresh state for a program that began at `started`, must end at `deadline`, and whose replies are charged to
     /// `memory`. `asker` answers the questions of its calls.
     pub(super) fn new(
         eval: EvalId,
@@ -80,8 +137,8 @@ impl RunContext {
         deadline: Instant,
         memory: Arc<ReplyMemory>,
         asker: Option<Arc<dyn Asker>>,
-    ) -> RunContext {
-        RunContext {
+    ) -> RunState {
+        RunState {
             eval,
             started: Cell::new(started),
             deadline: Cell::new(deadline),
@@ -90,7 +147,10 @@ impl RunContext {
             authority: None,
             audience: None,
             trace: None,
+            reply_slot: None,
             calls: Cell::new(0),
+            kept_calls: Cell::new(0),
+            sent_calls: Cell::new(0),
             samplings: Cell::new(0),
             discoveries: Cell::new(0),
             slept_ms: Cell::new(0),
@@ -103,9 +163,15 @@ impl RunContext {
             memory,
             arrived: RefCell::default(),
             extension: OnceCell::new(),
+            has_waited: Cell::new(false),
             left: Cell::new(false),
             board: Board::new(asker),
         }
+    }
+
+    /// Whether a call of the program has waited for people in this process: what holds for it may have changed meanwhile.
+    pub fn has_waited(&self) -> bool {
+        self.has_waited.get()
     }
 
     /// When the program began. Time spent waiting for people does not count: it moves the moment forward.
@@ -152,12 +218,6 @@ impl RunContext {
     /// Whether all of `calls` calls are waits.
     pub(super) fn only_sleeps(&self, calls: usize) -> bool {
         calls > 0 && self.sleeping.get() == calls
-    }
-
-    /// Counts a wait as long as the guard lives.
-    pub(super) fn sleeps(self: &Rc<Self>) -> Sleeping {
-        self.sleeping.set(self.sleeping.get() + 1);
-        Sleeping(self.clone())
     }
 
     /// Charges the program for work that it causes outside its machine. Whether it has as many steps left; if not, it ends.
@@ -210,7 +270,7 @@ mod tests {
     #[test]
     fn work_for_a_program_is_charged_up_to_the_steps_that_it_has_left() {
         let now = Instant::now();
-        let run = RunContext::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
+        let run = RunState::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
         run.note_steps_left(10);
         assert!(run.charge(6) && run.charge(4));
         assert!(!run.charge(1));
@@ -220,7 +280,7 @@ mod tests {
     #[test]
     fn an_extension_lasts_as_long_as_its_run() {
         let now = Instant::now();
-        let run = RunContext::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
+        let run = RunState::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
         run.extension::<Cell<u32>>().set(7);
         assert_eq!(run.extension::<Cell<u32>>().get(), 7);
     }

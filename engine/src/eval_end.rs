@@ -34,7 +34,10 @@ pub(super) fn conclude(
             _ => Err(Error::verbatim(Reason::Cancelled, "the program was cancelled")),
         },
     };
-    let mut answer = answer.map_err(|error| Failure::from(&explained(error, request, budget, started)));
+    let text = machine.program().and_then(|program| program.text.clone());
+    let text = text.unwrap_or_else(|| request.program.clone());
+    let mut answer = answer
+        .map_err(|error| Failure::from(&explained(error, &text, request, budget, started)).placed(&text));
     let upstream_calls = log.settle();
     if !is_wanted() {
         // Given up in the middle of the lines above: nothing of it stays.
@@ -136,6 +139,8 @@ fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<FinalValue> {
             (shown.to_owned(), None, None)
         }
         None => (print::readable(value)?, None, None),
+        // The JSON alone is wanted.
+        Some(0) if request.render.json => (String::new(), None, None),
         Some(max_bytes) => {
             let rendered = print::render_capped(value, max_bytes, print::Budget::default());
             let lines = match (value, rendered.string_bytes) {
@@ -155,8 +160,12 @@ fn render(value: &Value, request: &EvalRequest) -> ptc_vm::Result<FinalValue> {
     });
     let validated = match &request.output_schema {
         Some(schema) => {
-            let checked = schema.validate(value);
-            Some(checked.map_err(|text| Error::verbatim(Reason::ValidationError, text))?)
+            let refused = |text| Error::verbatim(Reason::ValidationError, text);
+            match (schema.check(value).map_err(refused)?, &json) {
+                // It is spelled as the schema has it.
+                (false, Some(Ok(json))) => Some(json.clone()),
+                _ => Some(schema.validate(value).map_err(refused)?),
+            }
         }
         None => None,
     };

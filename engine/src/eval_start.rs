@@ -4,8 +4,9 @@
 use super::asking::{NotRestored, Resume, ResumedProgram, restore as restore_program};
 use super::call_log::CallLog;
 use super::compile::checked;
-use super::context::{RunContext, count_steps};
+use super::context::{RunContext, RunState, count_steps};
 use super::eval_end::conclude;
+use super::kept::{KeptChecks, ProgramSchema, main_scope, show_programs};
 use super::outcome::{EvalOutcome, Failure, SessionFault};
 use super::request::EvalRequest;
 #[cfg(feature = "saved-sessions")]
@@ -70,12 +71,14 @@ fn will_wait(
     let ReadyMachine { machine, session, granted } = prepared;
     let memory = ReplyMemory::new(request.limits.memory_bytes, memory);
     let mut context =
-        RunContext::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
+        RunState::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
     context.principal = request.principal.clone();
     context.authority = request.authority.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
     context.trace = request.trace.clone();
+    context.reply_slot = request.reply_slot.clone();
+    let context = RunContext::new(context, main_scope(machine.program()));
     Box::new(ProgramRun::new(machine, request, context, session, granted)).run_on(step)
 }
 
@@ -145,24 +148,34 @@ fn ready(
 ) -> Result<ReadyMachine, Box<BeginError>> {
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
-        Some(text) => granted_context(text, memory)?,
+        Some(text) => granted_context(text, request.input.as_deref(), memory)?,
     };
     let mut setup = setup(worker, request, memory, context, deadline);
     let session = match &request.session {
         None => None,
         Some(key) => Some(take_session(worker, request, key, memory, &mut setup)?),
     };
+    // A session may have functions that call kept programs.
+    let may_call_programs = !program.parts.is_empty() || session.is_some();
     let mut machine = Machine::new(program, setup);
+    if may_call_programs {
+        machine.set_program_checks(Rc::new(KeptChecks));
+    }
+    show_programs(&mut machine, request);
     if let Some(upstreams) = &request.upstreams {
         machine.set_max_request_bytes(upstreams.max_request_bytes());
     }
     Ok(ReadyMachine { machine, session, granted })
 }
 
+/// How the message about a context begins that does not fit.
+const MISFIT: &str = "arguments do not fit the input schema";
+
 /// The context as a value, and its share of the memory of all programs. It is granted data: the limit of the program's own
 /// memory does not count it (language.md 11).
 fn granted_context(
     text: &str,
+    input: Option<&ProgramSchema>,
     budget: Option<&MemoryBudget>,
 ) -> Result<(Value, Option<Rc<MemoryReservation>>), Failure> {
     let reservation = budget.map(|budget| Rc::new(MemoryReservation::new(budget.clone())));
@@ -172,7 +185,16 @@ fn granted_context(
         let shared = reservation.clone().map(|reservation| reservation as Rc<dyn Reservation>);
         let _installed = account.install_with(shared, None);
         // What it asked for last may not have been large enough to ask first.
-        json::parse(text.as_bytes()).and_then(|value| meter::check_memory().map(|()| value))
+        let value = json::parse(text.as_bytes()).and_then(|value| meter::check_memory().map(|()| value));
+        match (value, input) {
+            (Ok(Some(value @ Value::Map(_))), Some(input)) => {
+                input
+                    .check(&value)
+                    .map_err(|why| Failure::new(Reason::InvalidToolArgs, format!("{MISFIT}: {why}")))?;
+                input.completed(value, |name| Value::str(name)).map(Some)
+            }
+            (value, _) => value,
+        }
     };
     match value {
         Ok(Some(value @ Value::Map(_))) => {
@@ -211,10 +233,11 @@ fn setup(
         deadline: Some(deadline),
         max_attached_bytes: request.max_attached_bytes,
         note_forks: tools.is_some_and(|tools| tools.watches_forks()),
-        started_at: millis_of_day(),
+        started_at: request.instant_ms.unwrap_or_else(millis_of_day),
         history: Default::default(),
         budget: worker.no_budget.clone(),
         journal: None,
+        prepared_call: request.prepared_call.as_deref().cloned().map(Box::new),
     }
 }
 

@@ -13,15 +13,16 @@ const MOST_BYTES: usize = 64 << 10;
 /// Steps that reading a program once more may take: those of a text of [`MOST_BYTES`].
 const STEPS: u64 = 1_000_000;
 
-/// The error with the origin of its `nil`, if the program's text shows it (language.md 7.2). Takes memory and time as compiling
+/// The error with the origin of its `nil`, if the program's text as it ran shows it (language.md 7.2). Takes memory and time as compiling
 /// the program did, within its limits.
 pub(super) fn explained(
     error: Error,
+    text: &str,
     request: &EvalRequest,
     budget: Option<&MemoryBudget>,
     started: Instant,
 ) -> Error {
-    if error.nil_arguments().is_none() || error.hint().is_some() || request.program.len() > MOST_BYTES {
+    if error.nil_arguments().is_none() || error.hint().is_some() || text.len() > MOST_BYTES {
         return error;
     }
     let reservation = budget.map(|budget| Rc::new(MemoryReservation::new(budget.clone())));
@@ -31,7 +32,7 @@ pub(super) fn explained(
         reservation: reservation.map(|reservation| reservation as Rc<dyn Reservation>),
         deadline: Some(request.deadline(started)),
     };
-    match allowance.spend(|| ptc_compiler::nil_origin(&request.program, library(), &error)) {
+    match allowance.spend(|| ptc_compiler::nil_origin(text, library(), &error)) {
         Ok((origin, _)) => error.with_hint(origin),
         // The error is worth more than what could be said of it.
         Err(_) => error,

@@ -341,12 +341,15 @@ async fn drive(worker: Rc<Worker>, begun: WorkResult, mut reply: oneshot::Sender
     let outcome = {
         let driven = pin!(run::drive(worker.scheduler.clone(), begun));
         match select(driven, pin!(reply.closed())).await {
-            Either::Left((outcome, _)) => outcome,
-            Either::Right(((), _)) => return,
+            Either::Left((outcome, _)) => Some(outcome),
+            Either::Right(((), _)) => None,
         }
     };
+    // One that is not awaited any more has left its text in the cache, too.
     worker.settle();
-    let _ = reply.send(outcome);
+    if let Some(outcome) = outcome {
+        let _ = reply.send(outcome);
+    }
 }
 
 fn run_worker(
@@ -399,7 +402,11 @@ fn run_worker(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Desk, HostCalls, RunContext};
+    use futures_util::FutureExt as _;
+    use futures_util::future::LocalBoxFuture;
     use ptc_base::time::{Clock, now, sleep};
+    use ptc_vm::machine::{HostRequest, Reply};
     use std::time::Duration;
 
     const HOUR: Duration = Duration::from_secs(3600);
@@ -441,5 +448,37 @@ mod tests {
             assert_eq!(kept > 0, keeps, "{cache_bytes:?}: {kept}");
             assert!(kept <= cache_bytes.unwrap_or(u64::MAX), "{cache_bytes:?}: {kept}");
         }
+    }
+
+    /// Upstreams that never answer, and tell when they are asked.
+    struct Hangs(tokio::sync::Notify);
+
+    impl HostCalls for Hangs {
+        fn answer(
+            self: Arc<Self>,
+            _: Rc<RunContext>,
+            _: HostRequest,
+            _: Desk,
+        ) -> LocalBoxFuture<'static, Reply> {
+            self.0.notify_one();
+            std::future::pending().boxed_local()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_given_up_counts_in_the_cache() {
+        let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
+        let hangs = Arc::new(Hangs(tokio::sync::Notify::new()));
+        let mut request = EvalRequest::new("(tool/call {:server \"s\" :tool \"t\"})");
+        request.upstreams = Some(hangs.clone());
+        let waiting = tokio::spawn(engine.eval(request));
+        hangs.0.notified().await;
+        waiting.abort();
+        let counted = async {
+            while engine.cached().program_bytes == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, counted).await.expect("its text is in the cache");
     }
 }

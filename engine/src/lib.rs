@@ -24,12 +24,14 @@ mod eval_span;
 mod eval_start;
 mod explain;
 mod handle;
+pub mod kept;
 mod limits;
 #[cfg(feature = "measuring")]
 pub mod measuring;
 mod observed_calls;
 mod outcome;
 pub mod questions;
+mod reply_slot;
 mod request;
 #[cfg(feature = "saved-sessions")]
 mod restore;
@@ -46,6 +48,8 @@ mod turns;
 mod work;
 mod worker;
 
+#[cfg(feature = "saved-sessions")]
+pub use asking::travelling_text;
 pub use asking::{Asker, Desk, Gate, MOST_OPEN, MOST_QUESTIONS, Resume, SavedCall, Verdict};
 pub use call_log::CallLog;
 pub use context::RunContext;
@@ -59,8 +63,9 @@ pub use outcome::{
     FailedDefinition, Failure, FinalValue, HistoryNotice, PageRecord, ResultOverview, ResumeFault,
     SavedSession, SessionDraft, SessionFault, SessionReport, Suspended, ValueSource,
 };
-pub use ptc_base::memory::MemoryBudget;
+pub use ptc_base::memory::{MemoryBudget, MemoryReservation};
 pub use ptc_policy::Authority;
+pub use reply_slot::{ReplySlot, WholeReply};
 pub use request::{CallsSoFar, EvalRequest, PrintSink, Render};
 #[cfg(feature = "saved-sessions")]
 pub use saved_sessions::SavedFailure;

@@ -81,4 +81,8 @@ impl<O: CallObserver> HostCalls for ObservedCalls<O> {
         }
         .boxed_local()
     }
+
+    fn refused(&self, run: &RunContext, request: &HostRequest) {
+        self.calls.refused(run, request);
+    }
 }

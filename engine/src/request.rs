@@ -4,8 +4,10 @@ use super::asking::Asker;
 #[cfg(feature = "saved-sessions")]
 use super::asking::Resume;
 use super::eval_id::EvalId;
+use super::kept::{ProgramSchema, ServedPrograms};
 use super::limits::{Limits, whole_nanos};
 use super::outcome::SavedSession;
+use super::reply_slot::ReplySlot;
 use super::running_turn::{nanoseconds, nanoseconds_at};
 use super::session::{SessionKey, SessionRules};
 use super::sleeping::RunPermit;
@@ -15,6 +17,7 @@ use ptc_base::time::Instant;
 use ptc_base::trace::Trace;
 use ptc_policy::Authority;
 use ptc_schema::output_schema::OutputSchema;
+use ptc_vm::machine::UpstreamCall;
 use ptc_vm::meter::Deadline;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
@@ -45,6 +48,9 @@ pub struct EvalRequest {
     pub program: Arc<str>,
     /// The granted context: the text of a JSON object.
     pub context: Option<Arc<str>>,
+    /// What the context has to fit; one that does not ends the program before it begins. Properties that are declared and not there
+    /// have their default, or are `nil`.
+    pub input: Option<Arc<ProgramSchema>>,
     /// The session whose definitions and history the program shares.
     pub session: Option<SessionKey>,
     /// The stored version of that session, if it outlives its process; otherwise the resident session is used in any state.
@@ -70,6 +76,8 @@ pub struct EvalRequest {
     pub max_attached_bytes: u64,
     /// Answers `tool/call` and discovery over upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// The kept programs that its text may call; `None`: those that stand in it alone.
+    pub programs: Option<Arc<dyn ServedPrograms>>,
     /// Answers `(tool/NAME …)`.
     pub tools: Option<Arc<dyn AppTools>>,
     /// Receives each print when the program makes it, besides the log in the outcome. The output of branches of `pmap` and
@@ -90,6 +98,15 @@ pub struct EvalRequest {
     pub run_id: Option<Arc<str>>,
     /// The trace of the request that it answers, if there is one.
     pub trace: Option<Arc<Trace>>,
+    /// The call that `(tool/call)` without arguments makes, once. Its arguments are one JSON object, checked by the caller, and go
+    /// out as they are written.
+    pub prepared_call: Option<Arc<UpstreamCall>>,
+    /// The instant that the program sees as the present, in milliseconds since 1970; `None`: when it begins.
+    pub instant_ms: Option<i64>,
+    /// Gets the reply to the program's call whole; the program gets `nil` in its place.
+    pub reply_slot: Option<Arc<ReplySlot>>,
+    /// Whether its text goes with its snapshots, because the request that resumes it may have another one.
+    pub text_travels: bool,
     /// Which eval this is.
     pub id: EvalId,
 }
@@ -118,6 +135,7 @@ impl EvalRequest {
         EvalRequest {
             program: program.into(),
             context: None,
+            input: None,
             session: None,
             saved_session: None,
             session_rules: None,
@@ -130,6 +148,7 @@ impl EvalRequest {
             output_schema: None,
             max_attached_bytes: 0,
             upstreams: None,
+            programs: None,
             tools: None,
             print_sink: None,
             progress: None,
@@ -140,6 +159,10 @@ impl EvalRequest {
             resume: None,
             run_id: None,
             trace: None,
+            prepared_call: None,
+            instant_ms: None,
+            reply_slot: None,
+            text_travels: false,
             id,
         }
     }

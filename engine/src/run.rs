@@ -6,6 +6,7 @@ use super::asking::{Desk, Gate, Verdict, ask};
 use super::calls::Calls;
 use super::context::RunContext;
 use super::eval_end::conclude;
+use super::kept::{KeptScopes, looked_at, scoped, scopes};
 use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::running_turn::{is_wanted, turn_is_over};
@@ -54,6 +55,10 @@ pub(super) struct ProgramRun {
     is_late: bool,
     /// Asked before anything of a program runs that has begun elsewhere.
     gate: Option<Arc<dyn Gate>>,
+    /// What the heads in its text say, if it is made of kept programs.
+    kept: Option<Rc<KeptScopes>>,
+    /// Whether the calls of its last turn were made elsewhere.
+    is_resumed: bool,
     /// Why it cannot leave its process as it waits now.
     pinned: Option<String>,
     /// Nanoseconds that it has had the thread.
@@ -98,7 +103,10 @@ impl ProgramRun {
         session: Option<SessionLock>,
         granted: Option<Rc<MemoryReservation>>,
     ) -> ProgramRun {
+        let kept = machine.program().and_then(|program| scopes(program));
         ProgramRun {
+            kept,
+            is_resumed: false,
             machine: Some(machine),
             request,
             context: Rc::new(context),
@@ -132,6 +140,7 @@ impl ProgramRun {
         context.has_taken(machine.steps_used());
         let mut run = ProgramRun::new(machine, request, context, None, granted);
         (run.made, run.gate, run.shown) = (pending.into(), gate, shown);
+        run.is_resumed = true;
         run
     }
 
@@ -235,8 +244,32 @@ impl ProgramRun {
             }
             self.pause(time::since(began));
         }
+        let is_new = !std::mem::take(&mut self.is_resumed);
         for call in std::mem::take(&mut self.made) {
-            self.calls.push(call.id, answer(&self.request, &self.context, call));
+            let id = call.id;
+            let reply = match scoped(&self.context, self.kept.as_deref(), &call, is_new) {
+                Ok(run) => {
+                    let programs = self.request.programs.as_ref();
+                    let looked_at = looked_at(programs, self.kept.as_deref(), &call);
+                    let reply = answer(&self.request, &run, call);
+                    match looked_at {
+                        None => reply,
+                        Some(looked_at) => Box::pin(async move {
+                            match looked_at.await {
+                                Ok(()) => reply.await,
+                                Err(refused) => refused.reply(),
+                            }
+                        }),
+                    }
+                }
+                Err(refused) => {
+                    if let Some(upstreams) = &self.request.upstreams {
+                        upstreams.refused(&self.context, &call.request);
+                    }
+                    ready(refused.reply())
+                }
+            };
+            self.calls.push(id, reply);
         }
         let mut lent = None;
         while !self.is_ready && !self.calls.is_empty() {
@@ -422,7 +455,6 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: PendingCall) -> Loc
         let text = format!("Unknown tool: {name}. No tools available.");
         Reply::Raise(Error::verbatim(Reason::UnknownTool, text))
     };
-    let ready = |reply| -> LocalBoxFuture<'static, Reply> { Box::pin(std::future::ready(reply)) };
     let desk = || Desk::new(run.clone(), call.id);
     match (call.request, &request.upstreams, &request.tools) {
         (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
@@ -435,4 +467,8 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: PendingCall) -> Loc
         }
         (HostRequest::Upstream(_), None, _) => ready(unknown("call")),
     }
+}
+
+fn ready(reply: Reply) -> LocalBoxFuture<'static, Reply> {
+    Box::pin(std::future::ready(reply))
 }

@@ -47,6 +47,11 @@ pub trait HostCalls: Send + Sync {
         request: HostRequest,
         desk: Desk,
     ) -> LocalBoxFuture<'static, Reply>;
+
+    /// The head of a kept program has refused a request, which is not made. By default nobody is told.
+    fn refused(&self, run: &RunContext, request: &HostRequest) {
+        let _ = (run, request);
+    }
 }
 
 /// What answers a program that begins now, until it ends.

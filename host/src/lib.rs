@@ -97,7 +97,7 @@
 //! | [`http`], [`child`] | the HTTP client; child processes under a guard |
 //! | [`output_schema`], [`similar`] | JSON Schema for the values of programs; similar names for error messages |
 //! | [`json`], [`canonical_json`], [`digest`] | JSON values; the canonical form for digests; SHA-256 |
-//! | [`text`], [`visible`] | truncation and literals; hidden characters made visible |
+//! | [`text`], [`visible`], [`line_diff`] | truncation and literals; hidden characters made visible; what differs between two texts |
 //! | [`time`], [`pace`] | the clock, which tests can set ahead; cooperative yielding |
 //! | [`sync`] | locks without poison |
 //! | [`environment`], [`ordinary_file`] | environment variables; bounded reading of configuration and key files |
@@ -112,14 +112,16 @@ pub mod catalog;
 
 #[cfg(feature = "saved-sessions")]
 pub use ptc_base::codec;
-pub use ptc_base::{environment, json, ordinary_file, pace, sync, text, time, trace, visible};
+pub use ptc_base::{
+    environment, json, line_diff, name_pattern, ordinary_file, pace, sync, text, time, trace, visible,
+};
 pub use ptc_engine::{self as engine, audience, questions};
 #[cfg(feature = "http")]
 pub use ptc_http as http;
 pub use ptc_policy as policy;
 pub use ptc_schema::output_schema;
 #[cfg(feature = "seals")]
-pub use ptc_secret::{canonical_json, digest};
+pub use ptc_secret::{canonical_json, digest, private_folder};
 
 /// Secrets: their sources, their use in request headers, and their redaction everywhere else.
 pub mod credentials {

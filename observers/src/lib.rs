@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod console;
+pub mod draft_desk;
 pub mod log;
 pub mod metrics;
 #[cfg(feature = "otel")]

@@ -7,6 +7,7 @@ use ptc_host::engine::Engine;
 use ptc_host::state::WatchedState;
 use ptc_host::upstream::Phase;
 
+use crate::draft_desk::DraftDesk;
 use crate::metrics::{Exposition, MetricKind};
 use ptc_host::digest::short_hash;
 use ptc_protocol::identity;
@@ -15,16 +16,25 @@ use ptc_protocol::server_state::ServerState;
 use ptc_runs::Runs;
 use ptc_runs::webhook::Webhook;
 
-/// Sessions, for operators.
+/// Sessions, for the console.
 pub trait SessionSource: Send + Sync {
-    /// JSON of the sessions of a principal, the latest used one first.
-    fn summaries_of(&self, principal: &Principal) -> Vec<String>;
+    /// The open sessions of a principal, or of all callers.
+    fn summaries_of(&self, principal: Option<&Principal>) -> SessionSummaries;
 
     /// True if these are only the ones that this process has used last, and a store may have more.
     fn is_part(&self) -> bool;
 
     /// Writes the metric families of sessions.
     fn write_metrics(&self, to: &mut Exposition);
+}
+
+/// Open sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionSummaries {
+    /// How many there are.
+    pub count: usize,
+    /// JSON of the ones that were used last, the latest first: at most 200.
+    pub latest: Vec<String>,
 }
 
 /// Handles to the state of the server.
@@ -40,6 +50,8 @@ pub struct Sources {
     pub state: Option<ServerState>,
     /// Runs of programs that outlive their requests, if they are enabled.
     pub runs: Option<Arc<Runs>>,
+    /// Drafts of programs, if models may propose some.
+    pub drafts: Option<Arc<dyn DraftDesk>>,
     /// The webhook that answers approvals.
     pub webhook: Option<Arc<Webhook>>,
     /// True if metrics show what each caller holds: whoever may scrape them sees who is there.
@@ -118,8 +130,25 @@ impl Sources {
         for (server, health) in &states {
             family.sample(&[("server", server)], health.starts);
         }
+        write_pins(&upstreams, to);
         write_sign_ins(&upstreams, to);
         write_samplings(&upstreams, to);
+    }
+}
+
+/// The metric family of pinned definitions, if an upstream is held to some (upstreams.md 22).
+fn write_pins(upstreams: &Aggregator, to: &mut Exposition) {
+    if upstreams.pin_reports().next().is_none() {
+        return;
+    }
+    let help = "Tools of an upstream that differ from the lock.";
+    let mut family = to.family("ptc_upstream_pin_differences", help, MetricKind::Gauge);
+    for (server, report) in upstreams.pin_reports() {
+        let counts =
+            [("changed", report.changed.len()), ("new", report.new.len()), ("gone", report.gone.len())];
+        for (kind, count) in counts {
+            family.sample(&[("server", server), ("kind", kind)], count);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::recent::{Recorder, Ring};
 use super::recording::Recording;
 use super::sources::Sources;
 use super::trace::Traces;
+use ptc_host::catalog::exposed_name;
 use ptc_protocol::observer::{CallObserver, Observers};
 use ptc_protocol::principal::Principal;
 use ptc_runs::RunView;
@@ -60,6 +61,11 @@ impl Telemetry {
         Observers::new(all)
     }
 
+    /// True if every call is refused because the audit log cannot be written.
+    pub fn is_audit_lost(&self) -> bool {
+        self.audit.as_ref().is_some_and(|audit| audit.refuses_calls())
+    }
+
     /// The data of the operators' page for `principal`; `None` if there is no page.
     pub fn console_state(&self, facts: &Facts<'_>, principal: &Principal) -> Option<String> {
         let console = self.console.as_ref()?;
@@ -80,6 +86,18 @@ impl Telemetry {
     /// Whether a tool that `principal` sees says that it only reads; `None` for one that it does not see.
     pub fn console_tool_only_reads(&self, principal: &Principal, upstream: &str, tool: &str) -> Option<bool> {
         console::tool_only_reads(&self.sources, principal, upstream, tool)
+    }
+
+    /// Records that `principal` has named a tool on the operators' page that it does not see.
+    pub fn console_tool_not_found(&self, principal: &Principal, upstream: &str, tool: &str) {
+        let Some(audit) = &self.audit else { return };
+        let is_denied = self.sources.upstreams.as_ref().is_some_and(|upstreams| {
+            let upstreams = upstreams.current();
+            upstreams.view(principal.authority()).of(principal.known_name()).records_denial(upstream, tool)
+        });
+        if !is_denied {
+            audit.named_no_tool(principal.name(), true, &exposed_name(upstream, tool));
+        }
     }
 
     /// Runs, for the operators' page.

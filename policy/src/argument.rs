@@ -78,7 +78,7 @@ fn only<'a>(arguments: Option<Raw<'a>>, name: &str) -> Result<Raw<'a>, String> {
 }
 
 /// Whether two names differ in case, `_` and `-` only.
-fn is_alike(one: &str, other: &str) -> bool {
+pub(super) fn is_alike(one: &str, other: &str) -> bool {
     fn folded(name: &str) -> impl Iterator<Item = char> {
         name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase)
     }
@@ -86,6 +86,32 @@ fn is_alike(one: &str, other: &str) -> bool {
 }
 
 impl ArgumentRule {
+    /// Why no value is permitted, if that can be seen.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        let has_bounds = self.min.is_some() || self.max.is_some();
+        if has_bounds && (self.prefix.is_some() || self.under.is_some()) {
+            return Some("min and max want a number, prefix and under a string".to_owned());
+        }
+        if let (Some(min), Some(max)) = (&self.min, &self.max)
+            && !is_at_most(min, max)
+        {
+            return Some(format!("min is {min}, and max {max}"));
+        }
+        let rest = ArgumentRule { one_of: None, ..self.clone() };
+        let fits = |value: &Value| {
+            let text = value.to_string();
+            Raw::parse(&text).is_ok_and(|value| rest.check(value).is_ok())
+        };
+        let values = self.one_of.as_ref()?;
+        (!values.iter().any(fits)).then(|| "none of its values fits what else it says".to_owned())
+    }
+
+    /// Whether what its paths begin with lies beside its folder.
+    pub(super) fn prefix_is_outside(&self) -> bool {
+        let (Some(prefix), Some(folder)) = (&self.prefix, &self.under) else { return false };
+        !prefix.starts_with(folder.as_str()) && !folder.as_str().starts_with(&**prefix)
+    }
+
     /// Judges a value.
     fn check(&self, value: Raw<'_>) -> Result<(), String> {
         let kind = value.kind();

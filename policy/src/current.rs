@@ -54,12 +54,12 @@ impl CurrentPolicy {
 
     /// What a caller may do of which nothing but the name is known.
     pub fn of_name(&self, principal: impl Into<Arc<str>>) -> Arc<Authority> {
-        self.authority(Caller::named(principal))
+        self.authority(Caller::forgotten(principal))
     }
 
     /// What the caller of an authority may do now: the same one, as long as no other policy holds.
     pub fn renewed(&self, known: &Arc<Authority>) -> Arc<Authority> {
-        if self.is_current(known) { known.clone() } else { self.authority(known.caller.clone()) }
+        if self.is_current(known) { known.clone() } else { self.authority(known.caller.clone().recalled()) }
     }
 
     /// Whether an authority is under the policy that holds now.

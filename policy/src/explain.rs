@@ -92,10 +92,10 @@ pub struct IdentityMatch {
     pub identity: Identity,
 }
 
-/// What a rule that allows the tool says of the arguments.
+/// What a rule that allows the tool says of the arguments, in all its entries about the upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentMatch {
-    /// `rules[1].upstreams.github.args.create_issue.repo` of the argument that is refused, else the entry of the upstream.
+    /// `rules[1].upstreams.github.args.create_issue.repo` of the argument that is refused, else the entry that allows the tool.
     pub place: Box<str>,
     /// What is wrong; `None` if all are permitted.
     pub refusal: Option<Box<str>>,
@@ -125,8 +125,9 @@ impl Policy {
         let patterns = about().flat_map(|(place, rule)| fitting(&place, rule, tool)).collect();
         let judged = arguments.map(Raw::parse).map(Result::ok).into_iter();
         let arguments_judged = judged.flat_map(|arguments| {
-            let allowing = about().filter(|(_, rule)| fits(&rule.allow, tool));
-            allowing.map(move |(place, rule)| ArgumentMatch::of(&place, rule, tool, arguments))
+            let allowing = matching().filter(|(rule, _)| rule.allows(upstream, tool));
+            allowing
+                .map(move |(rule, found)| ArgumentMatch::of(&found.place, rule, upstream, tool, arguments))
         });
         let identities = about().filter_map(|(place, rule)| {
             Some(IdentityMatch { place: format!("{place}.identity").into(), identity: rule.identity? })
@@ -170,23 +171,29 @@ fn fitting(place: &str, rule: &UpstreamRule, tool: &str) -> Vec<PatternMatch> {
 
 impl RuleMatch {
     fn of(at: usize, rule: &Rule, caller: &Caller) -> RuleMatch {
-        let unmet = rule.conditions.iter().find(|condition| !condition.holds(caller));
+        let unmet = rule.conditions.iter().find(|condition| condition.holds(caller) != Some(true));
         let unmet = unmet.map(|condition| condition.to_string().into());
         RuleMatch { place: format!("rules[{at}]").into(), name: rule.name.clone(), unmet }
     }
 }
 
 impl ArgumentMatch {
-    fn of(place: &str, rule: &UpstreamRule, tool: &str, arguments: Option<Raw<'_>>) -> ArgumentMatch {
-        let about = rule.arguments.iter().filter(|rules| rules.tools.matches(tool));
-        let mut refused = about.filter_map(|rules| {
+    /// `place`: of the rule.
+    fn of(place: &str, rule: &Rule, upstream: &str, tool: &str, arguments: Option<Raw<'_>>) -> ArgumentMatch {
+        let of_entry = |entry: &UpstreamRule| format!("{place}.upstreams.{}", entry.upstreams.as_str());
+        let refused = rule.arguments_of(upstream, tool).find_map(|(entry, rules)| {
             let (argument, reason) = rules.check(arguments).err()?;
-            Some((format!("{place}.args.{}.{argument}", rules.tools.as_str()), reason))
+            Some((format!("{}.args.{}.{argument}", of_entry(entry), rules.tools.as_str()), reason))
         });
-        match refused.next() {
-            None => ArgumentMatch { place: place.into(), refusal: None },
-            Some((place, reason)) => ArgumentMatch { place: place.into(), refusal: Some(reason) },
-        }
+        let (place, refusal) = match refused {
+            Some((place, reason)) => (place, Some(reason)),
+            None => {
+                let mut about = rule.about(upstream);
+                let allowing = about.find(|entry| fits(&entry.allow, tool));
+                (allowing.map_or_else(|| place.to_owned(), of_entry), None)
+            }
+        };
+        ArgumentMatch { place: place.into(), refusal }
     }
 }
 

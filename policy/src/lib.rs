@@ -40,7 +40,7 @@ mod tests;
 
 pub use argument::{ArgumentRefusal, ArgumentRule};
 pub use authority::Authority;
-pub use caller::{Caller, Claim};
+pub use caller::{Caller, Claim, Knowledge};
 pub use current::CurrentPolicy;
 pub use explain::{Explanation, Verdict};
 pub use grant::{Access, Grant};

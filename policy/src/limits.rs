@@ -54,6 +54,28 @@ impl Limits {
         })
     }
 
+    /// Of each limit the least that may hold: up to the first rule that matches for certain and sets it. `rules`: whether each
+    /// matches for certain, and its limits, in the order of the file.
+    pub(super) fn least<'l>(rules: impl Iterator<Item = (bool, &'l Limits)> + Clone) -> Limits {
+        let mut least = Limits::default();
+        for name in Self::NAMES {
+            let set = |(is_certain, limits): (bool, &Limits)| {
+                Some((is_certain, limits.clone().named(name).and_then(|limit| *limit)?))
+            };
+            let mut is_settled = false;
+            let candidates = rules.clone().filter_map(set).take_while(|(is_certain, _)| {
+                let goes_on = !is_settled;
+                is_settled |= is_certain;
+                goes_on
+            });
+            let found = candidates.map(|(_, limit)| limit).min();
+            if let Some(limit) = least.named(name) {
+                *limit = found;
+            }
+        }
+        least
+    }
+
     /// These, with what they leave open taken from `further`.
     pub(super) fn or(mut self, further: &Limits) -> Limits {
         let mut further = further.clone();

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use ptc_base::name_pattern::NamePattern;
 use ptc_base::similar::most_similar;
+use ptc_base::text::clip;
 use ptc_base::visible::visible_line;
-use ptc_mcp::json::{Map, Value, from_str, repeated_key};
+use ptc_mcp::json::{Map, Value, from_str, repeated_key_at};
 
-use super::argument::{ArgumentRule, ToolArguments};
+use super::argument::{ArgumentRule, ToolArguments, is_alike};
 use super::grant::Grant;
 use super::identity::Identity;
 use super::limits::Limits;
@@ -42,10 +43,14 @@ impl Policy {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let value =
             from_str(text).map_err(|fault| PolicyError::new(format_args!("the file is no JSON: {fault}")))?;
-        if let Some(key) = repeated_key(text) {
+        if let Some((key, at)) = repeated_key_at(text) {
+            let before = &text[..at];
+            let line_begins = before.rfind('\n').map_or(0, |at| at + 1);
             return Err(PolicyError::new(format_args!(
-                "an object has the key \"{}\" twice",
-                visible_line(&key)
+                "an object has the key \"{}\" twice, the second time at line {}, column {}",
+                visible_line(&key),
+                before.matches('\n').count() + 1,
+                before[line_begins..].chars().count() + 1
             )));
         }
         Policy::from_value(&value)
@@ -78,7 +83,7 @@ impl Policy {
     }
 }
 
-/// Refuses a name that two rules have: logs would not tell them apart.
+/// Refuses a name that two rules have: explanations would not tell them apart.
 fn name_once(rules: &[Rule]) -> Parsed<()> {
     let mut named = BTreeMap::new();
     for (at, rule) in rules.iter().enumerate() {
@@ -112,8 +117,12 @@ impl<'v> Section<'v> {
     fn of(place: &str, value: &'v Value) -> Parsed<Section<'v>> {
         match value.as_object() {
             Some(map) => Ok(Section { place: place.to_owned(), map }),
-            None if place.is_empty() => Err(PolicyError::new("the file must be an object")),
-            None => Err(PolicyError::new(format_args!("{place} must be an object"))),
+            None if place.is_empty() => {
+                Err(PolicyError::new(format_args!("the file must be an object, got {}", shown_value(value))))
+            }
+            None => {
+                Err(PolicyError::new(format_args!("{place} must be an object, got {}", shown_value(value))))
+            }
         }
     }
 
@@ -123,8 +132,17 @@ impl<'v> Section<'v> {
         if self.place.is_empty() { key.into_owned() } else { format!("{}.{key}", self.place) }
     }
 
+    /// The fault of one of its keys: what it must be, and behind `; ` what to do; and what is there.
     fn error<T>(&self, key: &str, must: impl std::fmt::Display) -> Parsed<T> {
-        Err(PolicyError::new(format_args!("{} must be {must}", self.at(key))))
+        Err(self.wrong(key, &must.to_string(), self.map.get(key)))
+    }
+
+    fn wrong(&self, key: &str, must: &str, got: Option<&Value>) -> PolicyError {
+        let (must, advice) = must
+            .split_once("; ")
+            .map_or((must, String::new()), |(must, advice)| (must, format!("; {advice}")));
+        let got = got.map(|got| format!(", got {}", shown_value(got))).unwrap_or_default();
+        PolicyError::new(format_args!("{} must be {must}{got}{advice}", self.at(key)))
     }
 
     /// Refuses keys besides these. Those that begin with `$` are for editors.
@@ -188,7 +206,9 @@ impl<'v> Section<'v> {
         }
         let pattern = |(at, item): (usize, &Value)| match item.as_str().and_then(NamePattern::new) {
             Some(pattern) => Ok(pattern),
-            None => self.error(&format!("{key}[{at}]"), "a pattern with at least one character"),
+            None => {
+                Err(self.wrong(&format!("{key}[{at}]"), "a pattern with at least one character", Some(item)))
+            }
         };
         items.iter().enumerate().map(pattern).collect()
     }
@@ -204,6 +224,15 @@ impl<'v> Section<'v> {
     fn sections(&self) -> impl Iterator<Item = (&'v str, Parsed<Section<'v>>)> {
         self.map.iter().map(|(key, value)| (key.as_str(), Section::of(&self.at(key), value)))
     }
+}
+
+/// A value of the file, as a fault shows it.
+fn shown_value(value: &Value) -> String {
+    const MOST: usize = 60;
+    let text = value.to_string();
+    let shown = clip(&text, MOST);
+    let rest = if shown.len() < text.len() { "…" } else { "" };
+    format!("{}{rest}", visible_line(shown))
 }
 
 /// Which scopes imply which.
@@ -258,6 +287,7 @@ fn rule(place: &str, value: &Value, implied: &Implied) -> Parsed<Rule> {
             upstreams.push(upstream(name, &entry)?);
         }
     }
+    check_about_allowed(place, &upstreams)?;
     Ok(Rule {
         name: section.text("name")?.map(Into::into),
         conditions: conditions(&wanted, implied)?,
@@ -284,7 +314,34 @@ fn conditions(section: &Section<'_>, implied: &Implied) -> Parsed<Vec<Condition>
             conditions.push(Condition::Claim(name.as_str().into(), value.into()));
         }
     }
+    if let Some(Condition::Principal(name)) = conditions.first() {
+        check_principal(section, name, &conditions)?;
+    }
     Ok(conditions)
+}
+
+/// Refuses what no caller of that name can have: the facts of access tokens, unless its name is `ISSUER|SUBJECT`.
+fn check_principal(section: &Section<'_>, name: &str, conditions: &[Condition]) -> Parsed<()> {
+    let own = name.split_once('|');
+    let impossible = conditions.iter().find_map(|condition| match (condition, own) {
+        (Condition::Principal(_), _) => None,
+        (Condition::Issuer(_), None) => Some("issuer"),
+        (Condition::Subject(_), None) => Some("subject"),
+        (Condition::Scope(_), None) => Some("scope"),
+        (Condition::Claim(..), None) => Some("claim"),
+        (Condition::Issuer(issuer), Some((own, _))) => (**issuer != *own).then_some("issuer"),
+        (Condition::Subject(subject), Some((_, own))) => (**subject != *own).then_some("subject"),
+        (Condition::Scope(_) | Condition::Claim(..), Some(_)) => None,
+    });
+    match impossible {
+        None => Ok(()),
+        Some(key) => Err(PolicyError::new(format_args!(
+            "{} matches nobody: the caller {} has {} {key}",
+            section.place,
+            Value::from(name),
+            if own.is_some() { "another" } else { "no access token, and so no" },
+        ))),
+    }
 }
 
 fn limits(section: &Section<'_>) -> Parsed<Limits> {
@@ -294,7 +351,7 @@ fn limits(section: &Section<'_>) -> Parsed<Limits> {
         let Some(limit) = limits.named(name) else { continue };
         match value.as_u64() {
             Some(number) if number > 0 => *limit = Some(number),
-            _ => return section.error(name, format_args!("a positive integer, got {value}")),
+            _ => return section.error(name, "a positive integer"),
         }
     }
     Ok(limits)
@@ -313,7 +370,7 @@ fn upstream(name: &str, section: &Section<'_>) -> Parsed<UpstreamRule> {
     let mut arguments = Vec::new();
     if let Some(tools) = section.section("args")? {
         for (tool, rules) in tools.sections() {
-            arguments.push(tool_arguments(tool, &rules?, &allow)?);
+            arguments.push(tool_arguments(tool, &rules?)?);
         }
     }
     let identity = section.word("identity", &["per_principal", "shared"])?.map(|word| match word {
@@ -377,16 +434,38 @@ fn shown(name: &str, section: &Section<'_>) -> Parsed<UpstreamRule> {
     Ok(rule)
 }
 
-fn tool_arguments(tool: &str, section: &Section<'_>, allow: &[NamePattern]) -> Parsed<ToolArguments> {
+/// Refuses rules on arguments of tools that no entry of their rule allows at the same upstream: they would never hold.
+fn check_about_allowed(place: &str, upstreams: &[UpstreamRule]) -> Parsed<()> {
+    for entry in upstreams {
+        let allows = |tools: &NamePattern| {
+            let beside = upstreams.iter().filter(|other| other.upstreams.overlaps(&entry.upstreams));
+            beside.flat_map(|other| &other.allow).any(|allowed| allowed.overlaps(tools))
+        };
+        if let Some(idle) = entry.arguments.iter().find(|rules| !allows(&rules.tools)) {
+            return Err(PolicyError::new(format_args!(
+                "{place}.upstreams.{}.args.{} is about a tool that allow does not have",
+                visible_line(entry.upstreams.as_str()),
+                visible_line(idle.tools.as_str())
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn tool_arguments(tool: &str, section: &Section<'_>) -> Parsed<ToolArguments> {
     let Some(tools) = NamePattern::new(tool) else {
         return Err(PolicyError::new(format_args!("{} is about a tool without a name", section.place)));
     };
-    let is_about_allowed = tool.contains('*') || super::rule::fits(allow, tool);
-    if !is_about_allowed {
-        return Err(PolicyError::new(format_args!(
-            "{} is about a tool that allow does not have",
-            section.place
-        )));
+    let names: Vec<&str> = section.map.keys().map(String::as_str).collect();
+    for (at, name) in names.iter().enumerate() {
+        if let Some(alike) = names[..at].iter().find(|other| is_alike(other, name)) {
+            return Err(PolicyError::new(format_args!(
+                "{} has \"{}\" and \"{}\": a call with one of them is refused for the other",
+                section.place,
+                visible_line(alike),
+                visible_line(name)
+            )));
+        }
     }
     section.has_members("name an argument; leave it out to permit all")?;
     let rules = section.sections().map(|(name, rule)| Ok((name.into(), argument(&rule?)?)));
@@ -442,5 +521,9 @@ fn argument(section: &Section<'_>) -> Parsed<ArgumentRule> {
         Some(_) => section.error(key, "a number"),
     };
     let (min, max) = (number("min")?, number("max")?);
-    Ok(ArgumentRule { one_of, prefix: section.text("prefix")?.map(Into::into), under, min, max })
+    let rule = ArgumentRule { one_of, prefix: section.text("prefix")?.map(Into::into), under, min, max };
+    match rule.contradiction() {
+        None => Ok(rule),
+        Some(why) => Err(PolicyError::new(format_args!("{} permits nothing: {why}", section.place))),
+    }
 }

@@ -20,6 +20,9 @@ const LOOK_ALIKES: [char; 22] = [
     '\u{ff05}', '\u{ff0e}', '\u{ff0f}', '\u{ff3c}', '\u{ff5e}',
 ];
 
+/// Characters at which some server ends a segment of a URI, or a value in its query.
+const BEHIND_SEGMENTS: [char; 7] = ['/', '?', '#', ';', '=', '&', ':'];
+
 /// A folder, with how the server behind it compares names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
@@ -122,7 +125,32 @@ fn normalized(path: &str) -> Option<(bool, Vec<&str>)> {
 /// Whether some system drops the end of a segment: dots and blanks, or what follows `;`, `?` or `#` if dots or nothing is left.
 fn may_be_dots(segment: &str) -> bool {
     let stem = segment.split([';', '?', '#']).next().unwrap_or(segment);
-    segment.ends_with([' ', '.']) || stem.trim_matches([' ', '.', '+']).is_empty()
+    segment.ends_with(is_trimmed) || stem.trim_matches(|c| is_trimmed(c) || c == '+').is_empty()
+}
+
+/// Whether some system drops the character at the end of a segment: a dot, or a blank of whatever width.
+fn is_trimmed(c: char) -> bool {
+    c == '.' || c.is_whitespace()
+}
+
+/// Whether every server reads a URI as the same resource, below whatever its text begins with: it has no dot segment, in its path
+/// or behind it, no encoded dot or separator, no backslash nor what looks like one, and no hidden character, as it is and decoded.
+pub fn is_plain_uri(uri: &str) -> bool {
+    let is_odd = |c: char| c == '\\' || LOOK_ALIKES.contains(&c);
+    let is_dots =
+        |piece: &str| !piece.is_empty() && piece.trim_matches(|c| is_trimmed(c) || c == '+').is_empty();
+    let mut uri = Cow::Borrowed(uri);
+    for _ in 0..MOST_DECODINGS {
+        if uri.contains(is_odd) || has_hidden(&uri) || uri.split(BEHIND_SEGMENTS).any(is_dots) {
+            return false;
+        }
+        if !uri.contains('%') {
+            return true;
+        }
+        let Some(decoded) = decode(&uri) else { return false };
+        uri = Cow::Owned(decoded);
+    }
+    false
 }
 
 /// The path with its percent signs decoded; `None` if one of them encodes nothing, the bytes are no text, or one is a dot or a
@@ -216,6 +244,60 @@ mod tests {
             "/%20/../reports/a",
         ] {
             assert!(!reports.holds(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn blanks_of_all_widths_end_a_segment() {
+        let reports = Folder::new("/reports", false, false).unwrap();
+        for blank in ['\u{a0}', '\u{1680}', '\u{2003}', '\u{202f}', '\u{205f}', '\u{3000}'] {
+            for path in
+                [format!("/reports/..{blank}"), format!("/reports/{blank}../a"), format!("/reports/a{blank}")]
+            {
+                assert!(!reports.holds(&path), "{path:?}");
+            }
+            assert!(reports.holds(&format!("/reports/a{blank}b")), "{blank:?}");
+        }
+    }
+
+    #[test]
+    fn a_uri_that_could_be_another_one_is_not_plain() {
+        for uri in [
+            "res://files/item/3",
+            "res://files/item/",
+            "file:///reports/2026/a..b.txt",
+            "repo://acme/web/contents/.github/x",
+            "res://files/item/{id}",
+            "res://files/{+path}{?query*}",
+            "res://files/a%20b?q=%C3%A4&n=1.5#end",
+            "urn:isbn:0",
+            "\u{e4}://\u{6f22}/x",
+        ] {
+            assert!(is_plain_uri(uri), "{uri}");
+        }
+        for uri in [
+            "res://files/item/../secret",
+            "res://files/item/./../secret",
+            "res://files/item/.",
+            "res://files/item/%2e%2e/secret",
+            "res://files/item/%252e%252e/secret",
+            "res://files/item/%25252525252e/secret",
+            "res://files/item/a%2fb",
+            "res://files/item/..%5csecret",
+            "res://files/item/..\\secret",
+            "res://files/item/..;/secret",
+            "res://files/item/..?x",
+            "res://files/item/?path=../secret",
+            "res://files/item/.. /secret",
+            "res://files/item/..\u{a0}/secret",
+            "res://files/item/%20../secret",
+            "res://files/item/\u{ff0e}\u{ff0e}/secret",
+            "res://files/item/%00",
+            "res://files/item/a\u{7}",
+            "res://files/item/%c0%ae",
+            "res://files/item/100%",
+        ] {
+            assert!(!is_plain_uri(uri), "{uri}");
         }
     }
 

@@ -22,6 +22,21 @@ impl Profiles {
         self.0.keys().map(AsRef::as_ref)
     }
 
+    /// The profiles of these names, as `fresh` has them, and those that it lacks as they are: the names are addresses, which stay.
+    #[must_use]
+    pub fn with_contents_of(&self, fresh: &Profiles) -> Profiles {
+        let present = self.0.iter().map(|(name, former)| {
+            let content = fresh.named(name).unwrap_or(former);
+            (name.clone(), content.clone())
+        });
+        Profiles(present.collect())
+    }
+
+    /// The profiles that show upstreams by a pattern that fits none of these names, each with the first such pattern.
+    pub fn idle<'p>(&'p self, names: &[&str]) -> impl Iterator<Item = (&'p str, &'p str)> {
+        self.0.iter().filter_map(|(name, grant)| Some((&**name, grant.idle(names)?)))
+    }
+
     /// Why there is no profile of that name: a sentence for an operator.
     pub fn lacks(&self, name: &str) -> String {
         let near = most_similar(name, self.names()).map(|near| format!("; did you mean {near}?"));
@@ -43,6 +58,7 @@ mod tests {
     use crate::caller::Caller;
     use crate::grant::Access;
     use crate::policy::Policy;
+    use ptc_base::name_pattern::NamePattern;
     use ptc_mcp::json::json;
 
     fn profiles() -> Profiles {
@@ -80,6 +96,15 @@ mod tests {
         assert!(within.check_arguments("github", "get_issue", r#"{"repo": "app"}"#).is_err());
         let within = grant.within(profiles().named("support").unwrap());
         assert!(within.upstream("github") && !within.upstream("docs"));
+        let part = |upstream, tool| {
+            let pattern = |text: &str| NamePattern::new(text).unwrap();
+            Arc::new(Grant::of_patterns(&[(pattern(upstream), pattern(tool))], &[], &[]))
+        };
+        let twice = within.within(&part("*", "*_issue"));
+        assert_eq!(twice.tool("github", "get_issue"), Access::Allowed, "what all of them allow");
+        assert_eq!(twice.tool("github", "get_repo"), Access::Hidden, "by the second part");
+        assert_eq!(twice.tool("github", "delete_issue"), Access::Hidden, "by the first, and by the policy");
+        assert!(twice.upstream("github") && !within.within(&part("docs", "*")).upstream("github"));
     }
 
     #[test]
@@ -96,11 +121,27 @@ mod tests {
     }
 
     #[test]
+    fn names_stay_while_contents_change() {
+        let fresh = Profiles::parse(&json!({
+            "support": {"upstreams": {"docs": {"allow": ["search"]}}}, "new": {"upstreams": {"*": {}}},
+        }));
+        let kept = profiles().with_contents_of(&fresh.unwrap());
+        assert_eq!(kept.names().collect::<Vec<_>>(), ["all", "support"]);
+        let support = kept.named("support").unwrap();
+        assert_eq!(
+            [support.tool("docs", "search"), support.tool("docs", "x")],
+            [Access::Allowed, Access::Hidden]
+        );
+        assert!(!support.upstream("github") && kept.named("all").unwrap().upstream("github"));
+    }
+
+    #[test]
     fn names_stand_in_addresses() {
         for name in ["", "A", "a/b", "-a", "a-", "ä", &"a".repeat(33)] {
             let refused = Profiles::parse(&json!({name: {"upstreams": {"*": {}}}}));
             assert!(refused.is_err(), "{name}");
         }
+        assert_eq!(profiles().idle(&["github"]).collect::<Vec<_>>(), [("support", "docs")]);
         assert_eq!(profiles().lacks("suport"), "no profile \"suport\"; did you mean support?");
         assert_eq!(profiles().lacks("x"), "no profile \"x\"; there are all, support");
     }
@@ -108,10 +149,10 @@ mod tests {
     #[test]
     fn faults_are_told_with_their_place() {
         for (file, fault) in [
-            (json!([]), "profiles must be an object"),
+            (json!([]), "profiles must be an object, got []"),
             (
                 json!({"A": {}}),
-                "profiles.A must be a name of at most 32 lower-case letters, digits and hyphens",
+                "profiles.A must be a name of at most 32 lower-case letters, digits and hyphens, got {}",
             ),
             (json!({"a": {}}), "profiles.a.upstreams must be an object; {\"*\": {}} shows every upstream"),
             (
@@ -120,7 +161,7 @@ mod tests {
             ),
             (
                 json!({"a": {"upstreams": {"x": {"allow": [""]}}}}),
-                "profiles.a.upstreams.x.allow[0] must be a pattern with at least one character",
+                "profiles.a.upstreams.x.allow[0] must be a pattern with at least one character, got \"\"",
             ),
         ] {
             assert_eq!(Profiles::parse(&file).unwrap_err(), fault, "{file}");

@@ -11,7 +11,7 @@ use ptc_host::engine::EvalId;
 use ptc_host::time::{self, Instant};
 use ptc_host::trace::{self, Trace};
 use tracing::field::display;
-use tracing::{error, info};
+use tracing::{Level, error, info};
 
 use super::call_notifications::Hearing;
 use super::client_requests::Outgoing;
@@ -20,10 +20,11 @@ use super::exposed_features::ExposedFeatures;
 use super::listeners::ChannelSlot;
 use super::observer::CallSpan;
 use super::reply::{self, Answers};
+use super::request_span::RequestSpan;
 use super::results;
-use super::service::Service;
+use super::service::{MessageContext, Service};
 use super::tasks::TaskClient;
-use super::tool::ToolReply;
+use super::tool::{ToolName, ToolReply};
 use super::watches::{Notice, Subscription, Watch};
 use crate::concurrency_limiter::Permit;
 use crate::principal::Principal;
@@ -51,8 +52,30 @@ pub struct Call {
     pub(super) permit: Option<Permit>,
     /// Observes how the call ends; dropping it reports a cancellation.
     pub(super) span: Option<CallSpan>,
+    /// The span of a request that calls no tool.
+    pub(super) request_span: Option<Box<RequestSpan>>,
     /// Its trace, which log lines about it name.
     pub(super) trace: Option<Arc<Trace>>,
+    /// The request that brought it, if log lines are to name that.
+    pub(super) logged: Option<Box<LoggedRequest>>,
+}
+
+/// The request that brought a call, for the log lines of its end.
+pub(super) struct LoggedRequest {
+    /// The id of the HTTP request.
+    request_id: Option<Box<str>>,
+    /// Whose it is, as a hash.
+    owner_hash: Box<str>,
+}
+
+impl LoggedRequest {
+    /// That of a message; `None` if no line would name it.
+    pub(super) fn of(from: MessageContext<'_>) -> Option<Box<LoggedRequest>> {
+        tracing::event_enabled!(Level::INFO).then(|| {
+            let request_id = from.origin.map(Box::from);
+            Box::new(LoggedRequest { request_id, owner_hash: from.caller.hash().into() })
+        })
+    }
 }
 
 /// The work of a call.
@@ -60,7 +83,7 @@ pub(super) enum CallWork {
     /// Runs a tool call.
     Tool {
         /// The tool's name.
-        name: &'static str,
+        name: ToolName,
         /// The evaluation that it may become.
         eval_id: EvalId,
         /// Its future.
@@ -104,10 +127,14 @@ impl Channel {
         let news = news.fuse();
         let tools = wanted.tools && service.tools_may_change();
         let changed = match tools {
-            true => stream::unfold(service.tools.changes(), async |mut listing| {
-                listing.changed().await.ok().map(|()| ((), listing))
-            })
-            .boxed(),
+            true => {
+                let changes = service.tools.changes_for(&service.present(caller));
+                stream::unfold(changes, async |mut changes| {
+                    let changed = changes.next(&service.tools, || service.present(caller)).await;
+                    changed.map(|()| ((), changes))
+                })
+                .boxed()
+            }
             false => stream::pending().boxed(),
         };
         let mut both = stream::select(news.map(Some), changed.map(|()| None));
@@ -241,9 +268,22 @@ impl Call {
     ) -> CallResponse {
         match self.trace.clone() {
             // In a box, as most calls have none.
-            Some(trace) => Box::pin(trace::within(trace, self.run_untraced(end, notify))).await,
+            Some(trace) => Box::pin(trace::within(trace, self.run_traced(end, notify))).await,
             None => self.run_untraced(end, notify).await,
         }
+    }
+
+    async fn run_traced(
+        mut self: Box<Self>,
+        end: impl Future<Output = ()> + Send,
+        notify: impl FnMut(Vec<u8>) + Send,
+    ) -> CallResponse {
+        let span = self.request_span.take();
+        let response = self.run_untraced(end, notify).await;
+        if let (Some(span), CallResponse::Reply(body)) = (span, &response) {
+            span.answered(body);
+        }
+        response
     }
 
     async fn run_untraced(
@@ -253,7 +293,7 @@ impl Call {
     ) -> CallResponse {
         let mut call = self;
         let started = call.started;
-        let Call { service, id, work, cancelled, hearing, outgoing, ticket, .. } = &mut *call;
+        let Call { service, id, work, cancelled, hearing, outgoing, ticket, logged, .. } = &mut *call;
         let id = &*id;
         let running = match work {
             CallWork::Tool { running, .. } => running,
@@ -267,14 +307,17 @@ impl Call {
                         () = end => CallResponse::Cancelled(CancelledBy::End, cancelled_feature(id)),
                         outcome = AssertUnwindSafe(running).catch_unwind() => {
                             CallResponse::Reply(outcome.unwrap_or_else(|_| {
-                                error!(event = "worker_raise", request_id = %id, method, kind = "panic");
+                                error!(event = "worker_raise", rpc_id = %id, method, kind = "panic");
                                 reply::error(Answers::Request(id), &RpcError::internal())
                             }))
                         }
                     }
                 })
                 .await;
-                info!(event = "feature_request_stop", request_id = %id, method, duration_ms = duration_ms(started));
+                let request_id = logged.as_ref().and_then(|logged| logged.request_id.as_deref());
+                let owner_hash = logged.as_ref().map(|logged| &*logged.owner_hash);
+                let duration_ms = duration_ms(started);
+                info!(event = "feature_request_stop", request_id, rpc_id = %id, owner_hash, method, duration_ms);
                 return finished;
             }
             CallWork::Listen(channel) => {
@@ -328,7 +371,9 @@ impl Call {
     /// Releases everything, informs all observers, and builds the response of a call with this `outcome`, or of a
     /// cancelled call.
     fn ended(self: Box<Self>, outcome: Result<std::thread::Result<ToolReply>, CancelledBy>) -> CallResponse {
-        let Call { service, id, era, work, started, ticket, permit, span, .. } = *self;
+        let Call { service, id, era, work, started, ticket, permit, span, logged, .. } = *self;
+        let request_id = logged.as_ref().and_then(|logged| logged.request_id.as_deref());
+        let owner_hash = logged.as_ref().map(|logged| &*logged.owner_hash);
         let (tool, eval_id, running) = match work {
             CallWork::Tool { name, eval_id, running } => (name, eval_id, running),
             CallWork::Feature { .. } => {
@@ -342,7 +387,7 @@ impl Call {
         // The permit is released before the answer can be seen, so that a client that waits for an answer and then
         // calls again is never told that its own finished call is still in flight.
         drop((ticket, permit));
-        let duration_ms = || duration_ms(started);
+        let (tool, duration_ms) = (&*tool, || duration_ms(started));
         match outcome {
             Ok(Ok(mut tool_reply)) => {
                 if let Some(span) = span {
@@ -350,7 +395,16 @@ impl Call {
                 }
                 let is_error = tool_reply.is_error;
                 let eval_id = tool_reply.eval_id.map(display);
-                info!(event = "tools_call_stop", request_id = %id, tool, is_error, duration_ms = duration_ms(), eval_id);
+                info!(
+                    event = "tools_call_stop",
+                    request_id,
+                    rpc_id = %id,
+                    owner_hash,
+                    tool,
+                    is_error,
+                    duration_ms = duration_ms(),
+                    eval_id
+                );
                 CallResponse::Reply(results::tool_call(&service, era, &id, &tool_reply))
             }
             Ok(Err(panic)) => {
@@ -362,13 +416,24 @@ impl Call {
                 if let Some(span) = span {
                     span.crashed(&message);
                 }
-                error!(event = "worker_raise", request_id = %id, tool, kind = "panic", message, eval_id = %eval_id);
+                error!(
+                    event = "worker_raise",
+                    request_id,
+                    rpc_id = %id,
+                    owner_hash,
+                    tool,
+                    kind = "panic",
+                    message,
+                    eval_id = %eval_id
+                );
                 CallResponse::Reply(reply::error(Answers::Request(&id), &RpcError::internal()))
             }
             Err(by) => {
                 info!(
                     event = "cancelled_in_flight",
-                    request_id = %id,
+                    request_id,
+                    rpc_id = %id,
+                    owner_hash,
                     tool,
                     duration_ms = duration_ms(),
                     eval_id = %eval_id

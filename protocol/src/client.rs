@@ -6,6 +6,7 @@ use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::params::ParamsMember;
 
+use super::client_schemas::SchemaDialect;
 use super::elicitation::Elicitation;
 
 /// The facts about a client of the handshake era besides its revision.
@@ -50,31 +51,46 @@ impl LongText {
     pub const ALL: [LongText; 3] = [LongText::Nowhere, LongText::Tool, LongText::Parameter];
 }
 
+/// How the list of tools is written for a client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ListStyle {
+    /// Where it passes a long text to its model.
+    pub long_text: LongText,
+    /// What it takes of the schemas of foreign tools.
+    pub schemas: SchemaDialect,
+}
+
 /// A client with known behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownClient {
     /// A part of the name in its `clientInfo`.
     name: &'static str,
     whole_result: usize,
-    long_text: LongText,
+    style: ListStyle,
 }
 
-const fn client(name: &'static str, whole_result: usize, long_text: LongText) -> KnownClient {
-    KnownClient { name, whole_result, long_text }
+const fn client(
+    name: &'static str,
+    whole_result: usize,
+    long_text: LongText,
+    schemas: SchemaDialect,
+) -> KnownClient {
+    KnownClient { name, whole_result, style: ListStyle { long_text, schemas } }
 }
 
 /// If a text is longer than a client passes on whole, the client drops its middle, including our note about
 /// omissions. Measured with the clients' releases of autumn 2026; none documents its limits. A long text was tried
-/// with Claude Code, Codex, Gemini CLI and opencode: all others count as truncating.
+/// with Claude Code, Codex, Gemini CLI and opencode: all others count as truncating. The schemas are those that the interfaces of
+/// the models take which they mostly use.
 const CLIENTS: [KnownClient; 8] = [
-    client("claude", 45_000, LongText::Nowhere),
-    client("claude-code", 45_000, LongText::Parameter),
-    client("opencode", 45_000, LongText::Tool),
-    client("gemini", 36_000, LongText::Tool),
-    client("qwen", 20_000, LongText::Nowhere),
-    client("copilot", 17_000, LongText::Nowhere),
-    client("codex", 9_000, LongText::Tool),
-    client("cline", 6_000, LongText::Nowhere),
+    client("claude", 45_000, LongText::Nowhere, SchemaDialect::PlainTop),
+    client("claude-code", 45_000, LongText::Parameter, SchemaDialect::PlainTop),
+    client("opencode", 45_000, LongText::Tool, SchemaDialect::PlainTop),
+    client("gemini", 36_000, LongText::Tool, SchemaDialect::Gemini),
+    client("qwen", 20_000, LongText::Nowhere, SchemaDialect::PlainTop),
+    client("copilot", 17_000, LongText::Nowhere, SchemaDialect::PlainTop),
+    client("codex", 9_000, LongText::Tool, SchemaDialect::PlainTop),
+    client("cline", 6_000, LongText::Nowhere, SchemaDialect::PlainTop),
 ];
 
 impl KnownClient {
@@ -97,9 +113,9 @@ impl KnownClient {
         self.name
     }
 
-    /// Where it passes a long text to its model.
-    pub(crate) fn long_text(self) -> LongText {
-        self.long_text
+    /// How it is sent the list of tools.
+    pub(crate) fn list_style(self) -> ListStyle {
+        self.style
     }
 
     /// Longest text of a result that it passes to its model whole, in bytes.
@@ -127,7 +143,9 @@ mod tests {
         assert_eq!(room(r#"{"name":5}"#), None);
         assert_eq!(room(r#"[]"#), None);
         assert_eq!(KnownClient::of(None), None);
-        let place = |info: &str| KnownClient::of(Some(Raw::parse(info).unwrap())).map(KnownClient::long_text);
+        let place = |info: &str| {
+            KnownClient::of(Some(Raw::parse(info).unwrap())).map(|client| client.list_style().long_text)
+        };
         for (name, long_text) in [
             ("claude-code", Some(LongText::Parameter)),
             ("claude-ai", Some(LongText::Nowhere)),

@@ -235,8 +235,7 @@ impl ConcurrencyLimiter {
     pub async fn enter(self: &Arc<Self>, principal: &Principal) -> Permit {
         let mut freed = self.freed.subscribe();
         loop {
-            let entered = self.admit(principal, Some(|quotas, limits| quotas.resume_program(limits)));
-            if let Ok(permit) = entered {
+            if let Ok(permit) = self.try_resume(principal) {
                 return permit;
             }
             let _ = timeout(LOOK, freed.changed()).await;
@@ -273,6 +272,14 @@ impl ConcurrencyLimiter {
     /// The resource that is exhausted, or the limit of the policy that is reached.
     pub fn try_begin(self: &Arc<Self>, principal: &Principal) -> Result<Permit, CapacityError> {
         self.admit(principal, Some(|quotas, limits| quotas.begin_program(limits, now())))
+    }
+
+    /// The same for a call that goes on with a program, which was counted when it began.
+    ///
+    /// # Errors
+    /// As [`try_begin`](Self::try_begin), but for the programs of a minute.
+    pub fn try_resume(self: &Arc<Self>, principal: &Principal) -> Result<Permit, CapacityError> {
+        self.admit(principal, Some(|quotas, limits| quotas.resume_program(limits)))
     }
 
     fn admit(
@@ -445,6 +452,7 @@ mod tests {
         first.loan().bind(&mut limiter.try_enter(&me).unwrap());
         drop(first);
         drop(limiter.try_begin(&me).unwrap());
+        drop(limiter.try_resume(&me).unwrap());
         let refused = limiter.try_begin(&me).unwrap_err();
         let CapacityError::Quota(QuotaError::ProgramRate(2, _)) = refused else { panic!("{refused}") };
         assert!(refused.quota_wait().unwrap() > 20, "{refused}");

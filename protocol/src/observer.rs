@@ -17,7 +17,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::trace_context::TraceContext;
 use smallvec::SmallVec;
 
-use super::tool::{CallContext, RequestOrigin, ToolReply, Unfinished};
+use super::tool::{CallContext, KeptProgramName, RequestOrigin, ToolName, ToolReply, Unfinished};
 use crate::principal::{Owner, Principal};
 use crate::report::CallReport;
 use crate::timestamp;
@@ -51,8 +51,9 @@ pub trait CallObserver: Send + Sync {
     /// A call has ended. No further event follows.
     fn ended(&self, call: &ObservedCall, end: &CallEnd);
 
-    /// A call named a tool that does not exist. It was not announced.
-    fn unknown_tool(&self, _call: &ObservedCall) {}
+    /// A call named a tool that does not exist for its caller. It was not announced. `is_denied`: the policy hides it, and the
+    /// audit log has been told so.
+    fn unknown_tool(&self, _call: &ObservedCall, _is_denied: bool) {}
 }
 
 /// Begins the traces of calls.
@@ -80,6 +81,8 @@ pub struct ObservedCall {
     pub tool: Cow<'static, str>,
     /// The program, if the call has one and an observer reads programs.
     pub program: Option<Arc<str>>,
+    /// The kept program that it runs, if it is a call of one.
+    pub kept_program: Option<KeptProgramName>,
     /// Bytes of its context, if an observer reads programs.
     pub context_bytes: usize,
     /// When it was announced.
@@ -171,24 +174,27 @@ impl Observers {
         self.all.iter().for_each(|observer| observer.requested(request));
     }
 
-    /// Announces a call of `tool`.
+    /// Announces a call of `tool`, which may be one of a kept program.
     pub fn announce(
         self: &Arc<Self>,
         context: &CallContext,
-        tool: &'static str,
+        tool: &ToolName,
+        kept_program: Option<KeptProgramName>,
         arguments: Option<Raw<'_>>,
     ) -> CallSpan {
-        let call = self.observed(context, Cow::Borrowed(tool), arguments);
+        // Arguments of a kept program are what it says they are.
+        let read = arguments.filter(|_| kept_program.is_none());
+        let call = ObservedCall { kept_program, ..self.observed(context, tool.into(), read) };
         self.all.iter().for_each(|observer| observer.announced(&call));
         let following = self.all.iter().map(|_| true).collect();
         CallSpan { observers: self.clone(), call, following, ended: false }
     }
 
-    /// Reports a call that names a tool that does not exist.
-    pub(crate) fn unknown_tool(&self, context: &CallContext, name: &str) {
+    /// Reports a call that names a tool that does not exist for its caller, or that the policy denies it.
+    pub(crate) fn unknown_tool(&self, context: &CallContext, name: &str, is_denied: bool) {
         let name: String = name.chars().take(MAX_NAME_CHARS).collect();
         let call = self.observed(context, Cow::Owned(name), None);
-        self.all.iter().for_each(|observer| observer.unknown_tool(&call));
+        self.all.iter().for_each(|observer| observer.unknown_tool(&call, is_denied));
     }
 
     fn observed(
@@ -215,6 +221,7 @@ impl Observers {
             trace: context.trace.clone(),
             tool,
             program,
+            kept_program: None,
             context_bytes,
             at: timestamp::now(),
             started: time::now(),

@@ -13,6 +13,10 @@ pub enum OperatorUse {
     SeeCalls,
     /// Sees what each caller holds of memory, and how many calls it has running.
     SeeAccounts,
+    /// Sees the sessions of all callers, with their titles, and not their values.
+    SeeSessions,
+    /// Sees the state and the latest fault of all upstreams: of those outside of its grant, and of connections of other callers.
+    SeeUpstreams,
     /// Sees the runs of all callers.
     SeeRuns,
     /// Sees a question of another caller's run, with the arguments of its calls.
@@ -21,20 +25,34 @@ pub enum OperatorUse {
     AnswerRun,
     /// Cancels another caller's run.
     CancelRun,
+    /// Sees the list of the drafts of all callers.
+    SeeDrafts,
+    /// Sees a draft of another caller's whole.
+    SeeDraft,
+    /// Approves a program that was proposed as a draft, so that it is served to all who may call its tools.
+    ApproveProgram,
+    /// Discards a draft of another caller's.
+    DiscardDraft,
     /// Reads the metrics of a server with a policy, which name all upstreams.
     ReadMetrics,
 }
 
 impl OperatorUse {
     /// All of them, in the order of the specification.
-    pub const ALL: [OperatorUse; 8] = [
+    pub const ALL: [OperatorUse; 14] = [
         Self::SeeLoad,
         Self::SeeCalls,
         Self::SeeAccounts,
+        Self::SeeSessions,
+        Self::SeeUpstreams,
         Self::SeeRuns,
         Self::SeeQuestion,
         Self::AnswerRun,
         Self::CancelRun,
+        Self::SeeDrafts,
+        Self::SeeDraft,
+        Self::ApproveProgram,
+        Self::DiscardDraft,
         Self::ReadMetrics,
     ];
 
@@ -44,16 +62,32 @@ impl OperatorUse {
             Self::SeeLoad => "see_load",
             Self::SeeCalls => "see_calls",
             Self::SeeAccounts => "see_accounts",
+            Self::SeeSessions => "see_sessions",
+            Self::SeeUpstreams => "see_upstreams",
             Self::SeeRuns => "see_runs",
             Self::SeeQuestion => "see_question",
             Self::AnswerRun => "answer_run",
             Self::CancelRun => "cancel_run",
+            Self::SeeDrafts => "see_drafts",
+            Self::SeeDraft => "see_draft",
+            Self::ApproveProgram => "approve_program",
+            Self::DiscardDraft => "discard_draft",
             Self::ReadMetrics => "read_metrics",
         }
     }
 
     /// True if it changes nothing and pages repeat it by themselves: then one line stands for those of ten minutes.
     pub const fn is_repeated(self) -> bool {
-        matches!(self, Self::SeeLoad | Self::SeeCalls | Self::SeeAccounts | Self::SeeRuns | Self::ReadMetrics)
+        matches!(
+            self,
+            Self::SeeLoad
+                | Self::SeeCalls
+                | Self::SeeAccounts
+                | Self::SeeSessions
+                | Self::SeeUpstreams
+                | Self::SeeRuns
+                | Self::SeeDrafts
+                | Self::ReadMetrics
+        )
     }
 }

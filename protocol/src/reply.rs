@@ -63,6 +63,14 @@ pub fn error(answers: Answers<'_>, error: &RpcError) -> Vec<u8> {
     out
 }
 
+/// The code of the error with which a body of ours answers `id`; `None` if it is a result, or no answer to it.
+pub(crate) fn error_code(body: &[u8], id: &RequestId) -> Option<String> {
+    let rest = body.strip_prefix(b"{\"jsonrpc\":\"2.0\",\"id\":")?.strip_prefix(id.json().as_bytes())?;
+    let rest = rest.strip_prefix(b",\"error\":{\"code\":")?;
+    let code = rest.split(|byte| *byte == b',').next()?;
+    String::from_utf8(code.to_vec()).ok()
+}
+
 /// A `notifications/progress` for the token given (as JSON).
 pub fn progress(token: &str, progress: u64, message: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
@@ -115,6 +123,17 @@ pub fn batch(replies: &[Vec<u8>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ptc_mcp::json::Raw;
+
+    #[test]
+    fn the_code_of_an_error_is_read_from_its_answer() {
+        let [id, other] = ["7", "8"].map(|text| RequestId::from_raw(Raw::parse(text).unwrap()).unwrap());
+        let body = error(Answers::Request(&id), &RpcError::invalid_params());
+        assert_eq!(error_code(&body, &id).as_deref(), Some("-32602"));
+        assert_eq!(error_code(&body, &other), None);
+        let body = result(&id, |out| out.extend_from_slice(b"{\"error\":{\"code\":1}}"));
+        assert_eq!(error_code(&body, &id), None);
+    }
 
     #[test]
     fn the_id_of_an_unknown_request_follows_the_revision() {

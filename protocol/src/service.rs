@@ -58,6 +58,14 @@ impl<'a> MessageContext<'a> {
         Owner { principal: service.present(self.caller), http_session }
     }
 
+    /// The protocol revision of the message.
+    pub(crate) fn revision(&self) -> Revision {
+        match self.era {
+            Era::Modern => Revision::V2026_07_28,
+            Era::Handshake => self.connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
+        }
+    }
+
     /// The client, if it is a known one. `info` is the `clientInfo` of the message, which names it in the modern era.
     pub(crate) fn client(&self, info: Option<Raw<'_>>) -> Option<KnownClient> {
         match self.era {
@@ -182,8 +190,9 @@ impl Service {
     pub fn present_at(&self, caller: &Principal, profile: &Arc<str>) -> Principal {
         let Some(policy) = &self.policy else { return caller.clone() };
         let facts = match caller.authority() {
-            Some(known) => known.caller.clone(),
-            None => Caller::named(caller.shared_name()),
+            Some(known) if policy.is_current(known) => known.caller.clone(),
+            Some(known) => known.caller.clone().recalled(),
+            None => Caller::forgotten(caller.shared_name()),
         };
         let authority = policy.authority(Caller { profile: Some(profile.clone()), ..facts });
         caller.clone().with_authority(Some(authority))

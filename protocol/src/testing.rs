@@ -25,17 +25,15 @@ pub(crate) struct MockTool {
 impl Tool for MockTool {
     fn definition(&self) -> Definition {
         Definition {
-            name: "mock_tool",
-            title: "MockTool",
+            name: "mock_tool".into(),
+            title: Some("MockTool".into()),
             description: "A \"test\" tool.".into(),
             input_schema: r#"{"type":"object"}"#.into(),
             output_schema: None,
-            annotations: Annotations {
-                read_only: true,
-                destructive: false,
-                idempotent: true,
-                open_world: false,
-            },
+            annotations: Some(
+                Annotations { read_only: true, destructive: false, idempotent: true, open_world: false }
+                    .to_json(),
+            ),
             meta: None,
             long: None,
         }

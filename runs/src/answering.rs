@@ -13,7 +13,7 @@ use ptc_mcp::json::Raw;
 use serde::{Deserialize, Serialize};
 
 use super::look::changed_here;
-use super::record::RunRecord;
+use super::record::{RunRecord, Status};
 use super::{BEAT, RunError, Runs, key};
 use ptc_protocol::answers;
 use ptc_protocol::principal::Principal;
@@ -110,9 +110,7 @@ impl Runs {
             let (mut record, read) = self.look(&key).await?;
             let asked = record.asked;
             // Its own caller, who may be another by now than the one that began it.
-            if let Some(authority) = owner.authority() {
-                record.caller = Some(authority.caller.clone());
-            }
+            let is_renewed = record.renew_caller(owner);
             let Some(wait) = &mut record.wait else { return Ok(take_answers(&mut [], asked, &sent)) };
             let took = take_answers(&mut wait.questions, asked, &sent);
             // A question whose page was only opened stays as it is, unless that counts as a misfit.
@@ -120,7 +118,8 @@ impl Runs {
             let changes = |(id, took): &(QuestionId, Receipt)| {
                 matches!(took, Receipt::Counted | Receipt::Misfit(_)) && !is_left(id)
             };
-            if !took.iter().any(changes) {
+            let is_changed = took.iter().any(changes);
+            if !is_changed && (!is_renewed || wait.is_pinned) {
                 return Ok(took);
             }
             let written = if wait.is_pinned {
@@ -128,7 +127,9 @@ impl Runs {
             } else if !wait.questions.iter().any(PendingQuestion::is_open) {
                 self.resume(&key, read.version, record).await
             } else {
-                record.updated_ms = timestamp::shared_now_ms();
+                if is_changed {
+                    record.updated_ms = timestamp::shared_now_ms();
+                }
                 self.keep_answers(&key, read.version, record).await
             };
             match written {
@@ -142,6 +143,31 @@ impl Runs {
             }
         }
         Err(RunError::Unavailable)
+    }
+
+    /// Writes down what the token of the caller of a run says now, if that waits in the store: whoever answers for the caller resumes
+    /// the run with these facts.
+    ///
+    /// # Errors
+    /// The run does not exist, or the store is unavailable.
+    pub(super) async fn renew_caller(
+        &self,
+        key: &ptc_host::state::Key,
+        caller: &Principal,
+    ) -> Result<(), RunError> {
+        // Of other callers nothing changes but their names.
+        if caller.authority().is_none_or(|authority| authority.caller.issuer.is_none()) {
+            return Ok(());
+        }
+        let (mut record, read) = self.look(key).await?;
+        if record.status != Status::Waiting || record.needs_holder() || !record.renew_caller(caller) {
+            return Ok(());
+        }
+        match self.keep_answers(key, read.version, record).await {
+            // Another writer has answered in the meantime.
+            Ok(()) | Err(StateError::Conflict | StateError::Fenced) => Ok(()),
+            Err(error) => Err(RunError::of(&error)),
+        }
     }
 
     /// Writes answers while others are still missing.

@@ -252,7 +252,7 @@ impl Driver {
         self,
         runs: Arc<Runs>,
         principal: Principal,
-        tool: &'static str,
+        tool: &str,
         mut work: BoxFuture<'static, ProgramEnd>,
         permit: Permit,
     ) -> Result<Attended, RunError> {

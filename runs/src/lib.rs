@@ -172,6 +172,22 @@ impl Runs {
         self.limiter.try_begin(principal)
     }
 
+    /// The same for a program that goes on, which was counted when it began.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    pub fn enter_again(&self, principal: &Principal) -> Result<Permit, CapacityError> {
+        self.limiter.try_resume(principal)
+    }
+
+    /// The same for a call that is no program in the eyes of the policy.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    pub fn enter_call(&self, principal: &Principal) -> Result<Permit, CapacityError> {
+        self.limiter.try_enter(principal)
+    }
+
     /// True if `principal` may have one more run, as far as this process knows.
     pub fn has_room(&self, principal: &Principal) -> bool {
         let active = self.active();
@@ -227,9 +243,10 @@ impl Runs {
         self.principals.know(principal);
     }
 
-    /// What the caller of a run may do now.
+    /// What the caller of a run may do now, by what is known of it: another policy held when that was written down, or none.
     fn authority_of(&self, record: &RunRecord) -> Option<Arc<Authority>> {
-        let caller = record.caller.clone().unwrap_or_else(|| Caller::named(record.principal.clone()));
+        let known = record.caller.clone().map(Caller::recalled);
+        let caller = known.unwrap_or_else(|| Caller::forgotten(record.principal.clone()));
         Some(self.policy.get()?.authority(caller))
     }
 

@@ -59,6 +59,7 @@ impl Runs {
         let mut under_way = answered.to_vec();
         let mut changes: Option<broadcast::Receiver<RunName>> = None;
         let mut has_looked_at_pages = false;
+        self.renew_caller(&key, principal).await?;
         loop {
             let (run, read) = self.watch(&key, principal, until).await?;
             if run.status != Status::Waiting {

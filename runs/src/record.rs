@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ptc_host::codec;
-use ptc_host::engine::{Attachments, EvalId, Gate, Resume};
+use ptc_host::engine::{Attachments, EvalId, Gate, Resume, travelling_text};
 use ptc_host::pace::apart;
-use ptc_host::policy::Caller;
+use ptc_host::policy::{Caller, Knowledge};
 use ptc_host::questions::PendingQuestion;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
@@ -186,6 +186,21 @@ impl RunRecord {
         }
     }
 
+    /// Takes the facts about its caller that the caller has now, who may have another token than when it began; the run stays within
+    /// its profile. Whether they are others.
+    pub(super) fn renew_caller(&mut self, caller: &Principal) -> bool {
+        let known = caller.authority().filter(|authority| authority.caller.knowledge == Knowledge::Whole);
+        let Some(authority) = known else { return false };
+        let profile = match &self.caller {
+            Some(known) => known.profile.clone(),
+            None => None,
+        };
+        let fresh = Caller { profile, ..authority.caller.clone() };
+        let is_other = self.caller.as_ref() != Some(&fresh);
+        self.caller = Some(fresh);
+        is_other
+    }
+
     /// Notes the number of the last question.
     pub(super) fn has_asked(&mut self, questions: &[PendingQuestion]) {
         let last = questions.iter().map(|asked| asked.id.number()).max();
@@ -240,6 +255,12 @@ impl RunRecord {
         let answers = self.questions().iter().filter_map(|asked| Some((asked.id, asked.answer.clone()?)));
         let (answers, program) = (answers.collect(), self.program);
         async move { Some(Resume { snapshot: program.unpacked().await?, answers, gate }) }
+    }
+
+    /// The text of its suspended program, if that travels with it.
+    pub(super) async fn travelling_text(&self) -> Option<Arc<str>> {
+        let snapshot = self.program.clone().unpacked().await?;
+        travelling_text(&snapshot).map(Arc::from)
     }
 
     /// The outcome of a program whose process is lost.
@@ -433,6 +454,7 @@ pub(super) mod tests {
             scopes: ["read".into()].into(),
             claims: [groups].into(),
             profile: Some("support".into()),
+            ..Caller::default()
         }
     }
 

@@ -24,8 +24,8 @@ use ptc_protocol::tool::ToolReply;
 
 /// Makes the programs of runs again, in any process.
 pub trait ProgramSource: Send + Sync {
-    /// Prepares the program of this call of `tool`; `handle` is its run. Returns `None` if its arguments are no longer
-    /// valid.
+    /// Prepares the program of this call of `tool`; `handle` is its run. Returns `None` if the tool is another's, or its
+    /// arguments are no longer valid.
     fn prepare_again(
         &self,
         tool: &str,
@@ -33,6 +33,44 @@ pub trait ProgramSource: Send + Sync {
         principal: &Principal,
         handle: &RunHandle,
     ) -> Option<ResumableProgram>;
+
+    /// Prepares the program of a call whose tool is not there any more, by its text, which travelled with it. Returns `None` if it
+    /// is no program of this source.
+    fn prepare_text(
+        &self,
+        tool: &str,
+        text: &Arc<str>,
+        call: &StoredCall,
+        principal: &Principal,
+        handle: &RunHandle,
+    ) -> Option<ResumableProgram> {
+        let _ = (tool, text, call, principal, handle);
+        None
+    }
+}
+
+/// Several are asked in turn, until one has the tool.
+impl ProgramSource for Vec<Arc<dyn ProgramSource>> {
+    fn prepare_again(
+        &self,
+        tool: &str,
+        call: &StoredCall,
+        principal: &Principal,
+        handle: &RunHandle,
+    ) -> Option<ResumableProgram> {
+        self.iter().find_map(|source| source.prepare_again(tool, call, principal, handle))
+    }
+
+    fn prepare_text(
+        &self,
+        tool: &str,
+        text: &Arc<str>,
+        call: &StoredCall,
+        principal: &Principal,
+        handle: &RunHandle,
+    ) -> Option<ResumableProgram> {
+        self.iter().find_map(|source| source.prepare_text(tool, text, call, principal, handle))
+    }
 }
 
 /// A program that is ready to resume.
@@ -142,8 +180,15 @@ impl Runs {
         // Its client knows the id.
         handle.tell();
         let source = self.programs.get().zip(record.call.as_ref());
-        let program = source
+        let again = source
             .and_then(|(programs, call)| programs.prepare_again(&record.tool, call, &principal, &handle));
+        let program = match (again, source) {
+            (None, Some((programs, call))) => match record.travelling_text().await {
+                Some(text) => programs.prepare_text(&record.tool, &text, call, &principal, &handle),
+                None => None,
+            },
+            (again, _) => again,
+        };
         let running = RunRecord {
             status: Status::Running,
             wait: None,

@@ -338,6 +338,17 @@ impl ProgramSource for Callers {
     }
 }
 
+/// Stores a run of `by` that waits for an answer to its one question.
+async fn suspend(runs: &Arc<Runs>, id: &str, by: &Principal) {
+    let record = RunRecord::begun(by, "lisp_eval", 0, prints::PrintLog::default());
+    let waits = Suspended {
+        snapshot: bytes::Bytes::from_static(b"program"),
+        questions: vec![question(1, QuestionKind::Ask, Level::Model)],
+    };
+    let call = StoredCall { revision: "2025-11-25".to_owned(), ..StoredCall::default() };
+    runs.store_suspended(by, id, record, waits, call).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_resumed_program_has_the_authority_of_its_caller_under_the_policy_that_holds() {
     let policy = |allowed: &str| {
@@ -358,15 +369,7 @@ async fn a_resumed_program_has_the_authority_of_its_caller_under_the_policy_that
     let callers = Arc::<Callers>::default();
     runs.resume_from(callers.clone());
     runs.follow_policy(current.clone());
-    let suspended = async |id: &str, by: &Principal| {
-        let record = RunRecord::begun(by, "lisp_eval", 0, prints::PrintLog::default());
-        let waits = Suspended {
-            snapshot: bytes::Bytes::from_static(b"program"),
-            questions: vec![question(1, QuestionKind::Ask, Level::Model)],
-        };
-        let call = StoredCall { revision: "2025-11-25".to_owned(), ..StoredCall::default() };
-        runs.store_suspended(by, id, record, waits, call).await.unwrap();
-    };
+    let suspended = async |id: &str, by: &Principal| suspend(&runs, id, by).await;
     let answered = async |id: &str, by: &Principal| {
         let author = AnsweredBy { channel: Channel::Console, name: None };
         runs.answer(by, id, r#"{"q1":{"action":"decline"}}"#, author).await.unwrap();
@@ -386,4 +389,53 @@ async fn a_resumed_program_has_the_authority_of_its_caller_under_the_policy_that
     answered("run_4", &somebody()).await;
     let seen = std::mem::take(&mut *callers.0.lock());
     assert_eq!(seen, [r#"["dev"] Allowed"#, r#"["ops"] Allowed"#, r#"["dev"] Hidden"#, "[] Hidden"]);
+}
+
+#[tokio::test]
+async fn a_denial_by_a_claim_holds_for_a_run_that_began_when_no_rule_asked_for_it() {
+    let policy = |rules: &str| {
+        let all = r#"{"match": {}, "upstreams": {"*": {"allow": ["*"]}}}"#;
+        Policy::parse(&format!(r#"{{"rules": [{all}{rules}]}}"#)).unwrap()
+    };
+    let current = Arc::new(CurrentPolicy::new(policy("")));
+    let bearer = |claims: Box<[TokenClaim]>| Caller {
+        issuer: Some("https://i".into()),
+        subject: Some("ada".into()),
+        claims,
+        ..Caller::named("https://i|ada")
+    };
+    let level = |values: &[&str]| {
+        let values = values.iter().map(|value| Box::from(*value)).collect();
+        [TokenClaim { name: "level".into(), values }].into()
+    };
+    let name = || Principal::named("https://i|ada");
+    let ada = |claims| name().with_authority(Some(current.authority(bearer(claims))));
+    let runs = runs_of(&ServerState::none(), settings::Runs { max_per_owner: 8, ..settings() });
+    let callers = Arc::<Callers>::default();
+    runs.resume_from(callers.clone());
+    runs.follow_policy(current.clone());
+    let suspended = async |id: &str, by: &Principal| suspend(&runs, id, by).await;
+    let answers = async |by: &Principal, id: &str, answers: &str| {
+        let author = AnsweredBy { channel: Channel::Console, name: None };
+        runs.answer(by, id, answers, author).await.unwrap();
+    };
+    let declined = r#"{"q1":{"action":"decline"}}"#;
+    for id in ["run_1", "run_2", "run_3"] {
+        suspended(id, &ada([].into())).await;
+    }
+    suspended("run_4", &name()).await;
+    current.replace(policy(
+        r#",{"match": {"claim": {"level": "low"}}, "upstreams": {"files": {"deny": ["write"]}}}"#,
+    ));
+    // An operator answers: nobody has asked her token for its level.
+    answers(&name(), "run_1", declined).await;
+    // She has looked at it meanwhile, or tried to resume it, with a token that says it.
+    runs.wait(&ada(level(&["high"])), "run_2", Duration::ZERO).await.unwrap();
+    answers(&name(), "run_2", declined).await;
+    answers(&ada(level(&[])), "run_3", "{}").await;
+    answers(&name(), "run_3", declined).await;
+    // It began before there was a policy: no token is known.
+    answers(&name(), "run_4", declined).await;
+    let seen = std::mem::take(&mut *callers.0.lock());
+    assert_eq!(seen, ["[] Hidden", r#"["high"] Allowed"#, "[] Allowed", "[] Hidden"]);
 }

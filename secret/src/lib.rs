@@ -5,7 +5,7 @@
 //! | [`credentials`] | the secrets of the upstreams file and the headers that they become; their redaction |
 //! | [`sealing`] | encryption and signatures under the operator's secret |
 //! | [`digest`], [`canonical_json`] | SHA-256; the canonical form of JSON for digests |
-//! | [`private_file`] | files that are nobody else's |
+//! | [`private_file`], [`private_folder`] | files that are nobody else's, and records in folders of them |
 
 // Tests may read what clock they like.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -14,4 +14,5 @@ pub mod canonical_json;
 pub mod credentials;
 pub mod digest;
 pub mod private_file;
+pub mod private_folder;
 pub mod sealing;

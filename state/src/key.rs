@@ -142,11 +142,16 @@ pub enum Kind {
     SignIn,
     /// An HTTP session of the handshake era. Only its end is kept.
     HttpSession,
+    /// Approved kept programs: their lock and their texts.
+    Program,
+    /// A program that a model has proposed.
+    Draft,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Session, Kind::Run, Kind::Blob, Kind::SignIn, Kind::HttpSession];
+    pub const ALL: [Kind; 7] =
+        [Kind::Session, Kind::Run, Kind::Blob, Kind::SignIn, Kind::HttpSession, Kind::Program, Kind::Draft];
 
     /// Its letter in the keys of stores.
     #[must_use]
@@ -157,6 +162,8 @@ impl Kind {
             Kind::Blob => 'b',
             Kind::SignIn => 'a',
             Kind::HttpSession => 'h',
+            Kind::Program => 'p',
+            Kind::Draft => 'd',
         }
     }
 
@@ -175,6 +182,8 @@ impl Kind {
             Kind::Blob => "blob",
             Kind::SignIn => "sign-in",
             Kind::HttpSession => "http-session",
+            Kind::Program => "program",
+            Kind::Draft => "draft",
         }
     }
 

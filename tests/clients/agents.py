@@ -2,10 +2,15 @@
 when the server dies."""
 import dataclasses
 import json
+import os
 import pathlib
+import signal
+import subprocess
 from collections.abc import Callable
 
 PROMPT = "Follow the script."
+# Seconds for a whole script.
+LIMIT = 180
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,3 +174,17 @@ AGENTS = [
     Agent("cline", cline, "cline", False, "told", "answered"),
     Agent("copilot", copilot, "copilot", False, "told", "answered"),
 ]
+
+
+def run(name: str, line: list[str], variables: dict[str, str], home: pathlib.Path, binaries: pathlib.Path) -> None:
+    """Runs an agent to the end of its script, with a home of its own; what it says goes to `output.log` there."""
+    path = f"{binaries}:{os.environ['PATH']}"
+    env = {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8", "TERM": "dumb", **variables}
+    with (home / "output.log").open("w") as output:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+        client = subprocess.Popen(line, cwd=home / "project", env=env, start_new_session=True, **streams)
+        try:
+            client.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(client.pid, signal.SIGKILL)
+            raise AssertionError(f"{name} did not end in {LIMIT} s: {home}") from None

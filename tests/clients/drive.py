@@ -1,16 +1,14 @@
 """Runs each agent with the scripted model, on pipes and on HTTP, and says what it did. Usage: drive.py PTC BIN WORK [AGENT…]"""
 import json
-import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
 
-from agents import AGENTS, Agent, Place
-from model import CLOSING, Model, serving
+from agents import AGENTS, Agent, Place, run
+from model import CLOSING, Model, Step, serving
 from servers import OnHttp, OnPipes
 
 ptc, binaries, work = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
@@ -27,7 +25,6 @@ PROGRAMS = [
 KILLED_BEFORE = 4
 # The last tool of the list, with what it takes.
 LAST = "report_149"
-LIMIT = 180
 
 
 def description(command: list[str], client: str) -> str:
@@ -62,27 +59,15 @@ def drive(agent: Agent, transport) -> None:
     expected = description(OnPipes(ptc, home).server.command, agent.client)
     (home / "told.jsonl").unlink()
     server = transport(ptc, home)
-    model = Model(PROGRAMS, {KILLED_BEFORE: server.kill}, home / "requests.log")
+    steps = [Step("lisp_eval", {"program": program}) for program in PROGRAMS]
+    model = Model(steps, {KILLED_BEFORE: server.kill}, home / "requests.log")
     try:
         with serving(model) as url:
             line, variables = agent.prepare(Place(home, server.server, url))
-            run(agent, line, variables, home)
+            run(agent.name, line, variables, home, binaries)
         judge(agent, model, expected, server, home)
     finally:
         server.close()
-
-
-def run(agent: Agent, line: list[str], variables: dict[str, str], home: pathlib.Path) -> None:
-    path = f"{binaries}:{os.environ['PATH']}"
-    env = {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8", "TERM": "dumb", **variables}
-    with (home / "output.log").open("w") as output:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
-        client = subprocess.Popen(line, cwd=home / "project", env=env, start_new_session=True, **streams)
-        try:
-            client.wait(LIMIT)
-        except subprocess.TimeoutExpired:
-            os.killpg(client.pid, signal.SIGKILL)
-            raise AssertionError(f"{agent.name} did not end in {LIMIT} s: {home}") from None
 
 
 def judge(agent: Agent, model: Model, expected: str, server, home: pathlib.Path) -> None:

@@ -1,5 +1,6 @@
 """A model that follows a script, behind the protocols of all providers at once, on loopback."""
 import contextlib
+import dataclasses
 import gzip
 import http.server
 import json
@@ -14,31 +15,46 @@ SEARCH = "tool_search"
 CLOSING = "The script has come to its end."
 
 
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A call: how the name of its tool ends, and its arguments, or what makes them of the results so far."""
+
+    tool: str
+    arguments: dict | Callable[[list[str]], dict]
+
+    def given(self, results: list[str]) -> dict:
+        return self.arguments if isinstance(self.arguments, dict) else self.arguments(results)
+
+
 class Model:
-    """Calls the tool with each program in turn, one after the result of the one before, and then says [`CLOSING`]. What it
+    """Makes the calls in turn, one after the result of the one before, and then says [`CLOSING`]. What it
     answers depends on the request alone, so that a client may send one twice."""
 
-    def __init__(self, programs: list[str], before: dict[int, Callable[[], None]], log: pathlib.Path):
-        self.programs, self.before, self.log = programs, before, log
-        # The tool's name and description as first seen, and the longest conversation.
+    def __init__(self, steps: list[Step], before: dict[int, Callable[[], None]], log: pathlib.Path):
+        self.steps, self.before, self.log = steps, before, log
+        # The first tool's name and description as first seen, and the longest conversation.
         self.tool: tuple[str, str] | None = None
         self.results: list[str] = []
         self.lock = threading.Lock()
 
     def reply(self, turn: Turn):
-        name = next((name for name in turn.tools if name.endswith("lisp_eval")), None)
+        done = len(turn.results)
         with self.lock:
-            if len(turn.results) > len(self.results):
+            if done > len(self.results):
                 self.results = turn.results
-            done = len(turn.results)
+            if done >= len(self.steps):
+                return Say(CLOSING)
+            step = self.steps[done]
+            name = next((name for name in turn.tools if name.endswith(step.tool)), None)
             if name is None and SEARCH in turn.tools and not turn.searched:
-                return Call(SEARCH, {"query": "lisp_eval"}, "search")
+                return Call(SEARCH, {"query": step.tool}, "search")
             # A request without the tool is the client's own: a title, a summary; or the tool has gone.
-            if name is None or done >= len(self.programs):
+            if name is None:
                 return Say(CLOSING)
             self.tool = self.tool or (name, turn.tools[name])
             self.before.pop(done, lambda: None)()
-        return Call(name, {"program": self.programs[done]}, done)
+            arguments = step.given(turn.results)
+        return Call(name, arguments, done)
 
 
 def _api(path: str):

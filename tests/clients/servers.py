@@ -55,19 +55,21 @@ class OnHttp:
 
     name = "HTTP"
 
-    def __init__(self, ptc: pathlib.Path, home: pathlib.Path):
+    def __init__(self, ptc: pathlib.Path, home: pathlib.Path, start: list[str] | None = None, env: dict[str, str] | None = None):
+        """`start` is the command instead of the usual one, `env` its environment."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        token = secrets.token_hex(32)
+        token, self.env = secrets.token_hex(32), env
         (home / "token").write_text(token)
-        self.command = [*_start(ptc, home), "--http", "--http-port", str(self.port), "--http-auth-token-file", str(home / "token")]
+        (home / "token").chmod(0o600)
+        self.command = [*(start or _start(ptc, home)), "--http", "--http-port", str(self.port), "--http-auth-token-file", str(home / "token")]
         self.log = (home / "server.log").open("w")
         self.server = Server(url=f"http://127.0.0.1:{self.port}/mcp", token=token)
         self._begin()
 
     def _begin(self) -> None:
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(self.command, env=self.env, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         for _ in range(100):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:

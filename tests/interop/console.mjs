@@ -3,7 +3,7 @@
 // server that the programs call.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -40,12 +40,14 @@ async function main(ptc, folder) {
   const origin = `http://127.0.0.1:${port}`;
   const config = join(scratch, "upstreams.json");
   const tokens = join(scratch, "tokens"), operators = join(scratch, "operators"), log = join(scratch, "audit");
+  const programs = join(scratch, "programs");
+  mkdirSync(programs);
   writeFileSync(operators, `olga:${OLGA}\n`);
   writeFileSync(tokens, `operator:${TOKEN}\nother:${TOKEN}-of-somebody-else\n`);
   writeFileSync(config, JSON.stringify({ upstreams: { rows: { transport: "mcp_stdio", command: process.execPath, args: [fileURLToPath(import.meta.url), "upstream"],
     approve_tools: ["move"], approve_level: "out_of_band" } } }));
   const server = spawn(ptc, ["start", "--http", "--http-port", String(port), "--http-auth-token-file", tokens, "--http-operator-token-file", operators, "--audit-log", log,
-    "--console", "--trace-payloads", "full",
+    "--console", "--trace-payloads", "full", "--programs", programs, "--program-drafts", "--state-dir", join(scratch, "state"),
     "--sessions", "--questions", "auto", "--upstreams-config", config, "--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000", "--log-level", "warn"], { stdio: ["ignore", "inherit", "inherit"] });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   let browser;
@@ -54,7 +56,7 @@ async function main(ptc, folder) {
     await look(origin, browser, folder);
     const lines = readFileSync(log, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
     const uses = new Set(lines.filter((line) => line.kind === "operator").map((line) => `${line.principal} ${line.use}`));
-    for (const use of ["see_calls", "see_accounts", "see_load"]) assert.ok(uses.has(`olga ${use}`), `${use} in ${[...uses]}`);
+    for (const use of ["see_calls", "see_accounts", "see_load", "see_sessions", "see_upstreams", "see_drafts", "see_draft", "approve_program"]) assert.ok(uses.has(`olga ${use}`), `${use} in ${[...uses]}`);
     const tried = lines.filter((line) => line.kind === "upstream_call" && ["peek", "break"].includes(line.tool) && line.principal === "olga");
     assert.deepEqual(tried.map((line) => line.tool), ["peek", "break"], "who tries is who calls");
   } finally {
@@ -123,6 +125,9 @@ async function look(origin, browser, folder) {
   await browser.type(TOKEN);
   await until("the board", async () => !(await browser.evaluate("document.getElementById('board').hidden")));
   await until("the running call", async () => /tool\/call/.test(await browser.text("#live")));
+  await until("what it waits for", async () => /waits for rows\/never/.test(await browser.text("#live")));
+  await browser.evaluate("document.querySelector('#live button').click()");
+  await until("its upstream calls so far", async () => /rows\/never[\s\S]*so far/.test(await browser.text("#live .waterfall")));
   const recent = await until("recent calls", () => browser.text("#recent"));
   for (const shown of ["(pmap", "runtime_error", HOSTILE, "lisp_session_eval"]) assert.ok(recent.includes(shown), `${shown} in ${recent}`);
   assert.ok(!recent.includes("somebody else"), "only the caller's own calls");
@@ -249,6 +254,8 @@ async function look(origin, browser, folder) {
   assert.equal(await browser.evaluate("document.getElementById('board').hidden"), true);
   assert.equal(await browser.evaluate("document.getElementById('recent').childElementCount"), 0);
   assert.equal(await browser.evaluate("document.getElementById('waiting').childElementCount"), 0);
+  await call("lisp_eval", { program: "(+ 1 data/n)", context: { n: 1 }, record: true });
+  await call("lisp_keep", { name: "next-number", description: `Says the next number. ${HOSTILE}` });
   await operate(origin, browser, folder, rowOf, leave);
   assert.deepEqual(requests.filter((url) => url.includes(TOKEN) || url.includes("operator")), [], "tokens or names in addresses");
 
@@ -287,6 +294,17 @@ async function operate(origin, browser, folder, rowOf, leave) {
   await until("the board", async () => !(await browser.evaluate("document.getElementById('board').hidden")));
   await until("the calls of all", async () => /somebody else/.test(await browser.text("#recent")));
   assert.match(await browser.text("#accounts"), /other|operator|Nobody/);
+  assert.match(await browser.text("#sessions"), /Caller[\s\S]*operator/);
+
+  // A draft of another caller is seen whole, and then approved.
+  await until("the draft", async () => /next-number of operator/.test(await browser.text("#drafts")));
+  await browser.evaluate("document.querySelector('#drafts summary').click()");
+  await until("its text", async () => /passed[\s\S]*\(\+ 1 data\/n\)[\s\S]*SHA-256/.test(await browser.text("#drafts")));
+  assert.ok((await browser.text("#drafts")).includes(HOSTILE), "what a model wrote is text");
+  await browser.picture(join(folder, "console-draft.png"));
+  await browser.evaluate("[...document.querySelectorAll('#drafts button')].find((one) => one.innerText === 'Approve').click()");
+  await until("what became of it", async () => /next-number: approved, revision 1 in /.test(await browser.text("#drafts-note")));
+  await until("it is no draft any more", async () => /No model has proposed/.test(await browser.text("#drafts")));
 
   // From the top of the page on, the focus goes in the order of reading, and can be seen everywhere.
   await browser.evaluate("document.activeElement.blur(); scrollTo(0, 0)");

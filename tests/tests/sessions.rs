@@ -80,6 +80,7 @@ fn server() -> Tools {
         max_attached_bytes: 0,
         fits_client: false,
         upstreams: None,
+        programs: None,
         card: None,
         read_only: false,
         redactor: Redactor::new(),
@@ -87,6 +88,7 @@ fn server() -> Tools {
         asks: None,
         tells_of_ask: false,
         runs: None,
+        recent: None,
     };
     let context = CallContext {
         origin: None,

@@ -88,35 +88,43 @@ pub struct UpstreamCard {
     pub max_calls: u32,
 }
 
-/// Makes the card of one caller, whom the policy may not show all upstreams.
-type CardOfCaller = dyn Fn(&Arc<Authority>) -> UpstreamCard + Send + Sync;
+/// Makes the card of one caller, whom the policy may not show all upstreams; without an authority, of everything.
+type CardOfCaller = dyn Fn(Option<&Arc<Authority>>) -> UpstreamCard + Send + Sync;
 
 /// The [`UpstreamCard`] of a server, which changes once: when all upstreams have started.
 #[derive(Clone)]
 pub struct SharedCard {
     card: Arc<RwLock<UpstreamCard>>,
     of_caller: Option<Arc<CardOfCaller>>,
+    /// Whether it is made each time, because it tells of what changes by itself: kept programs.
+    is_made_anew: bool,
 }
 
 impl SharedCard {
     /// A shared card with this content.
     pub fn new(card: UpstreamCard) -> Self {
-        SharedCard { card: Arc::new(RwLock::new(card)), of_caller: None }
+        SharedCard { card: Arc::new(RwLock::new(card)), of_caller: None, is_made_anew: false }
     }
 
     /// The same, whose content differs by caller.
     #[must_use]
     pub fn by_caller(
         self,
-        of_caller: impl Fn(&Arc<Authority>) -> UpstreamCard + Send + Sync + 'static,
+        of_caller: impl Fn(Option<&Arc<Authority>>) -> UpstreamCard + Send + Sync + 'static,
     ) -> Self {
         SharedCard { of_caller: Some(Arc::new(of_caller)), ..self }
     }
 
+    /// The same, whose content is made each time that it is asked for, also without an authority.
+    #[must_use]
+    pub fn made_anew(self) -> Self {
+        SharedCard { is_made_anew: true, ..self }
+    }
+
     /// The current content: for the caller of this authority, or of everything.
     pub fn get(&self, authority: Option<&Arc<Authority>>) -> UpstreamCard {
-        match (authority, &self.of_caller) {
-            (Some(authority), Some(of_caller)) => of_caller(authority),
+        match &self.of_caller {
+            Some(of_caller) if self.is_made_anew || authority.is_some() => of_caller(authority),
             _ => self.card.read().clone(),
         }
     }
@@ -182,10 +190,12 @@ fn clip(text: &str, limit: usize) -> &str {
     text.char_indices().nth(limit).map_or(text, |(at, _)| &text[..at])
 }
 
-/// The description of `lisp_eval`. The card is there when upstreams are; `timeout` is that of a program.
+/// The description of `lisp_eval`. The card is there when upstreams are, and `programs` lists kept programs where there are none;
+/// `timeout` is that of a program.
 pub fn lisp_eval(
     profile: Profile,
     upstreams: Option<&UpstreamCard>,
+    programs: Option<&str>,
     timeout: Duration,
     tells_of_ask: bool,
     long_text: LongText,
@@ -197,7 +207,10 @@ pub fn lisp_eval(
     };
     let composed = |language: &str| {
         let parts: Vec<String> = match upstreams {
-            None => note.iter().cloned().chain([EVAL.to_owned(), language.to_owned()]).collect(),
+            None => {
+                let text = [EVAL, language].into_iter().chain(programs);
+                note.iter().cloned().chain(text.map(str::to_owned)).collect()
+            }
             Some(card) => {
                 let cards = format!("{} {ONE_PROGRAM}", card.discovery(timeout, long_text));
                 let head = [cards, language.to_owned(), card.tail(long_text).to_owned()];
@@ -246,14 +259,32 @@ fn with_hints(
 }
 
 /// The description of `lisp_session_eval`.
-pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration, tells_of_ask: bool) -> String {
+pub fn lisp_session_eval(
+    upstreams: Option<&UpstreamCard>,
+    programs: Option<&str>,
+    timeout: Duration,
+    tells_of_ask: bool,
+) -> String {
     with_hints(upstreams.is_some(), tells_of_ask, CUT, |language| match upstreams {
-        None => [SESSION_EVAL, language].join("\n\n"),
+        None => [SESSION_EVAL, language].into_iter().chain(programs).collect::<Vec<_>>().join("\n\n"),
         Some(card) => {
             let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout, LongText::Nowhere));
             [cards.as_str(), language, &card.catalog].join("\n\n")
         }
     })
+}
+
+/// The characters that a list of kept programs may have beside descriptions without upstreams.
+pub fn programs_room(profile: Profile, tells_of_ask: bool) -> usize {
+    // No hint fits beside this list, so the rest of the text has a fixed length.
+    let programs = "x".repeat(CUT);
+    let (timeout, programs) = (Duration::ZERO, Some(programs.as_str()));
+    let texts = [
+        lisp_eval(profile, None, programs, timeout, tells_of_ask, LongText::Nowhere),
+        lisp_session_eval(None, programs, timeout, tells_of_ask),
+    ];
+    let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
+    (2 * CUT - 1).saturating_sub(longest)
 }
 
 /// The characters that a catalog may have so that no client truncates a description that ends with it.
@@ -271,11 +302,11 @@ pub fn catalog_room(
         whole: Some(String::new()),
         max_calls,
     };
-    let eval = |long_text| lisp_eval(profile, Some(&card), timeout, tells_of_ask, long_text);
+    let eval = |long_text| lisp_eval(profile, Some(&card), None, timeout, tells_of_ask, long_text);
     let texts = [
         eval(LongText::Nowhere),
         eval(LongText::Parameter),
-        lisp_session_eval(Some(&card), timeout, tells_of_ask),
+        lisp_session_eval(Some(&card), None, timeout, tells_of_ask),
     ];
     let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
     (2 * CUT - 1).saturating_sub(longest)
@@ -298,6 +329,14 @@ pub fn instructions(servers: Option<&str>, sessions: bool) -> String {
     text
 }
 
+/// The same of a server that offers no programs of the client's own: it has the tools of these upstreams, kept programs, or both.
+pub fn offered_instructions(servers: Option<&str>, has_programs: bool) -> String {
+    let exposed = servers.map(|servers| format!("The tools of {servers}, each named SERVER__TOOL."));
+    let kept =
+        has_programs.then(|| "Programs that people have written and approved, each a tool.".to_owned());
+    kept.into_iter().chain(exposed).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,7 +350,7 @@ mod tests {
         timeout: Duration,
         tells_of_ask: bool,
     ) -> String {
-        super::lisp_eval(profile, upstreams, timeout, tells_of_ask, LongText::Nowhere)
+        super::lisp_eval(profile, upstreams, None, timeout, tells_of_ask, LongText::Nowhere)
     }
 
     fn card(catalog: &str) -> UpstreamCard {
@@ -329,8 +368,8 @@ mod tests {
             [
                 lisp_eval(Profile::Debug, None, TEN_SECONDS, tells),
                 lisp_eval(Profile::Debug, Some(&card("")), TEN_SECONDS, tells),
-                lisp_session_eval(None, TEN_SECONDS, tells),
-                lisp_session_eval(Some(&card("")), TEN_SECONDS, tells),
+                lisp_session_eval(None, None, TEN_SECONDS, tells),
+                lisp_session_eval(Some(&card("")), None, TEN_SECONDS, tells),
             ]
         });
         for text in all.into_iter().flatten() {
@@ -361,8 +400,8 @@ mod tests {
                 let card = UpstreamCard { servers, catalog, whole, max_calls: calls };
                 let texts = [
                     lisp_eval(profile, Some(&card), timeout, tells),
-                    super::lisp_eval(profile, Some(&card), timeout, tells, LongText::Parameter),
-                    lisp_session_eval(Some(&card), timeout, tells),
+                    super::lisp_eval(profile, Some(&card), None, timeout, tells, LongText::Parameter),
+                    lisp_session_eval(Some(&card), None, timeout, tells),
                 ];
                 let lengths = texts.map(|text| text.chars().count());
                 assert_eq!(lengths.into_iter().max(), Some(CUT - 1), "{lengths:?}");
@@ -394,7 +433,8 @@ mod tests {
     fn a_whole_catalog_stands_where_the_client_hands_it_on() {
         let whole = "- fs: 30 tools\n".repeat(300);
         let card = UpstreamCard { whole: Some(whole.clone()), ..card("- fs: 30 tools.") };
-        let of = |long_text| super::lisp_eval(Profile::Slim, Some(&card), TEN_SECONDS, false, long_text);
+        let of =
+            |long_text| super::lisp_eval(Profile::Slim, Some(&card), None, TEN_SECONDS, false, long_text);
         let [cut, tool, beside] = LongText::ALL.map(of);
         assert!(cut.chars().count() < CUT && cut.contains(", listed at the end. Look first;"), "{cut}");
         assert!(tool.contains(&whole) && tool.contains(", all listed at the end:"), "{tool}");
@@ -403,7 +443,7 @@ mod tests {
         assert!(beside.contains(", all listed in the description of `program`:"), "{beside}");
         let same = UpstreamCard { whole: None, ..card.clone() };
         for long_text in LongText::ALL {
-            let text = super::lisp_eval(Profile::Slim, Some(&same), TEN_SECONDS, false, long_text);
+            let text = super::lisp_eval(Profile::Slim, Some(&same), None, TEN_SECONDS, false, long_text);
             assert_eq!(text, cut, "what fits a cut description is the same for all");
         }
     }
@@ -416,7 +456,7 @@ mod tests {
             for tells in [true, false] {
                 let texts = [
                     lisp_eval(Profile::Slim, card.as_ref(), TEN_SECONDS, tells),
-                    lisp_session_eval(card.as_ref(), TEN_SECONDS, tells),
+                    lisp_session_eval(card.as_ref(), None, TEN_SECONDS, tells),
                 ];
                 for text in texts {
                     assert_eq!(

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ptc_mcp::json::{Object, object_text, write_array};
+use ptc_mcp::json::{Map, Object, Value, object_text, write_array};
 
 use ptc_protocol::report::ErrorReason;
 use ptc_runs::Runs;
@@ -85,6 +85,74 @@ pub(crate) fn run_branches(runs: Option<&Arc<Runs>>) -> impl Iterator<Item = Str
     runs.map(|_| running_branch()).into_iter().chain(keeps.then(waiting_branch))
 }
 
+/// What a tool with a schema of its own may answer before its program has ended: what waits, and what runs on.
+const UNFINISHED: &str = r#"{"type":"object","required":["status","run_id"],"properties":{"status":{"enum":["waiting","running"]},"run_id":{"type":"string"}}}"#;
+/// Where the schema of results stands beside that.
+const OWN_BRANCH: &str = "#/anyOf/0";
+
+/// The schema of a tool's results, an object, beside the answers of programs that become runs, if they may. Clients check every
+/// answer that is no error.
+pub(crate) fn or_unfinished(schema: &Value, runs: Option<&Arc<Runs>>) -> String {
+    if runs.is_none() {
+        return schema.to_string();
+    }
+    let mut own = schema.clone();
+    // What has a name of its own is a resource of its own, in which references would lead elsewhere.
+    if let Some(members) = own.as_object_mut() {
+        members.remove("$id");
+        members.remove("$schema");
+    }
+    rebase(&mut own);
+    object_text(|object| {
+        object.string("type", "object");
+        write_array(object.key("anyOf"), [&own.to_string(), UNFINISHED], |out, branch| {
+            out.extend_from_slice(branch.as_bytes());
+        });
+    })
+}
+
+/// Has the references of a schema lead to where it stands now. Those within a part that has a name lead into that part.
+fn rebase(schema: &mut Value) {
+    change_parts(schema, &mut |part| {
+        if part.contains_key("$id") {
+            return false;
+        }
+        for keyword in ["$ref", "$dynamicRef"] {
+            if let Some(Value::String(reference)) = part.get_mut(keyword)
+                && let Some(pointer) = reference.strip_prefix('#')
+                && (pointer.is_empty() || pointer.starts_with('/'))
+            {
+                *reference = format!("{OWN_BRANCH}{pointer}");
+            }
+        }
+        true
+    });
+}
+
+/// Has `change` see each part of a schema, the outer ones first, and not what is data; nor what is within a part of which it says `false`.
+pub(crate) fn change_parts(schema: &mut Value, change: &mut impl FnMut(&mut Map) -> bool) {
+    match schema {
+        Value::Object(members) => {
+            if !change(members) {
+                return;
+            }
+            for (keyword, value) in members {
+                match (keyword.as_str(), value) {
+                    ("default" | "const" | "enum" | "examples", _) => {}
+                    // Their members are names.
+                    (
+                        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
+                        Value::Object(named),
+                    ) => named.values_mut().for_each(|value| change_parts(value, change)),
+                    (_, value) => change_parts(value, change),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| change_parts(item, change)),
+        _ => {}
+    }
+}
+
 /// The branch of a cancelled run.
 pub(crate) fn cancelled_branch() -> String {
     branch("cancelled", &["status", "run_id"], |properties| strings(properties, &["run_id"]))
@@ -136,4 +204,28 @@ pub fn diagnostics(properties: &mut Object<'_>, has_upstreams: bool) {
 /// `reason`: one of all reasons.
 pub fn reason() -> String {
     object_text(|object| object.strings("enum", ErrorReason::ALL.map(ErrorReason::name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptc_mcp::json::json;
+
+    #[test]
+    fn references_of_a_schema_lead_to_where_it_stands() {
+        let mut schema = json!({"type": "object", "$defs": {"a": {"$ref": "#"}}, "properties": {
+            "$ref": {"$ref": "#/$defs/a"}, "b": {"items": [{"$ref": "#named"}, {"$ref": "other.json#/x"}], "default": {"$ref": "#/data"}},
+        }});
+        rebase(&mut schema);
+        let expected = json!({"type": "object", "$defs": {"a": {"$ref": "#/anyOf/0"}}, "properties": {
+            "$ref": {"$ref": "#/anyOf/0/$defs/a"}, "b": {"items": [{"$ref": "#named"}, {"$ref": "other.json#/x"}], "default": {"$ref": "#/data"}},
+        }});
+        assert_eq!(schema, expected);
+        assert_eq!(or_unfinished(&expected, None), expected.to_string(), "programs that become no runs");
+        let mut named = json!({"properties": {"$id": {"$id": "part", "$ref": "#/x"}, "b": {"$ref": "#/x"}}});
+        rebase(&mut named);
+        let expected =
+            json!({"properties": {"$id": {"$id": "part", "$ref": "#/x"}, "b": {"$ref": "#/anyOf/0/x"}}});
+        assert_eq!(named, expected);
+    }
 }

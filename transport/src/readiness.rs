@@ -16,6 +16,8 @@ pub enum Readiness {
     Saturated,
     /// The store of state is unavailable.
     StateUnavailable,
+    /// The audit log cannot be written, and calls are refused until it can be.
+    AuditUnavailable,
 }
 
 impl Readiness {
@@ -35,6 +37,10 @@ impl Readiness {
             Readiness::StateUnavailable => (
                 "state_unavailable",
                 "the state store does not answer; --state-required=false serves what needs none",
+            ),
+            Readiness::AuditUnavailable => (
+                "audit_unavailable",
+                "the audit log cannot be written, and every call is refused until it can be; make room or repair the file",
             ),
         };
         let body = object_text(|object| {

@@ -41,6 +41,7 @@ impl ToolHandler for AgentTool {
             let options = RunOptions {
                 context: arguments,
                 upstreams: run.upstreams.clone(),
+                programs: run.programs.clone(),
                 asker: run.asker.clone(),
                 principal: run.principal.clone(),
                 authority: run.authority.clone(),

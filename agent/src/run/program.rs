@@ -162,6 +162,7 @@ fn request(run: &Arc<RunScope>, program: &str, tools: Arc<ProgramTools>, json: b
         render: Render { max_text_bytes: Some(max_result), json },
         shown_items,
         upstreams,
+        programs: run.programs.clone(),
         asker: run.asker.clone(),
         tools: Some(tools),
         principal: run.principal.clone(),

@@ -11,6 +11,7 @@ use crate::tool::{Extensions, JsonMap};
 use ptc_base::json::{Value as Json, json};
 use ptc_base::sync::Mutex;
 use ptc_base::time::{self, Instant};
+use ptc_engine::kept::ServedPrograms;
 use ptc_engine::{Asker, Authority, HostCalls};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -46,6 +47,7 @@ pub(crate) struct RunScope {
     pub(crate) authority: Option<Arc<Authority>>,
     pub(crate) max_heap: u64,
     pub(crate) upstreams: Option<Arc<dyn HostCalls>>,
+    pub(crate) programs: Option<Arc<dyn ServedPrograms>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) context: JsonMap,
     /// Values of the host for the tools' handlers.
@@ -107,6 +109,7 @@ impl RunScope {
             children: Mutex::default(),
             watch,
             upstreams: options.upstreams.clone(),
+            programs: options.programs.clone(),
             asker: options.asker.clone(),
             context: std::mem::take(&mut options.context),
             extensions: Arc::new(config.extensions.with(&options.extensions)),

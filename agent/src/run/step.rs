@@ -8,6 +8,7 @@ use crate::llm::{
 use crate::telemetry::Observer;
 use crate::tool::{Extensions, JsonMap};
 use ptc_base::json::Value as Json;
+use ptc_engine::kept::ServedPrograms;
 use ptc_engine::{Asker, Authority, CallRecord, CatalogOp, Engine, HostCalls};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -76,6 +77,8 @@ pub struct RunOptions {
     pub on_event: Option<EventSink>,
     /// Answers `tool/call` and discovery in programs.
     pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// The kept programs that programs may call.
+    pub programs: Option<Arc<dyn ServedPrograms>>,
     /// Asks people the questions of programs and upstreams, and the approvals of an upstream's entry; without it, questions
     /// have no answer. The time that people take does not count for the program, but does for the mission.
     pub asker: Option<Arc<dyn Asker>>,
@@ -154,6 +157,7 @@ impl Default for RunOptions {
             on_chunk: None,
             on_event: None,
             upstreams: None,
+            programs: None,
             asker: None,
             state: None,
             observer: None,

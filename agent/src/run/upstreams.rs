@@ -36,6 +36,10 @@ impl HostCalls for SharedCalls {
         }
         self.inner.clone().answer(context, request, desk)
     }
+
+    fn refused(&self, run: &RunContext, request: &HostRequest) {
+        self.inner.refused(run, request);
+    }
 }
 
 impl SharedCalls {

@@ -2,7 +2,18 @@
 
 pub mod literal;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+
+/// A word of a command that people copy into a shell: what could be more than text there is quoted.
+#[must_use]
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("'{}'", text.replace('\'', r"'\''"))),
+    }
+}
 
 /// Prose on one line: runs of white space and control characters become one space, none at the ends.
 pub fn one_line(text: &str) -> String {
@@ -134,6 +145,22 @@ pub fn argument_key(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_commands_are_nothing_but_text_to_a_shell() {
+        for (text, word) in [
+            ("/a/b-c_d.e", "/a/b-c_d.e"),
+            ("https://i.example/x@y", "https://i.example/x@y"),
+            ("", "''"),
+            ("*", "'*'"),
+            ("i|ann;touch PWNED", "'i|ann;touch PWNED'"),
+            ("$(id)`id`\\", "'$(id)`id`\\'"),
+            ("a'b", r"'a'\''b'"),
+            ("~/x", "'~/x'"),
+        ] {
+            assert_eq!(shell_word(text), word, "{text}");
+        }
+    }
 
     #[test]
     fn prose_fits_one_line() {

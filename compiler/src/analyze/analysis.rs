@@ -1,11 +1,13 @@
 //! The result of analysing a program.
 
 use super::scope::{NameState, Scope};
-use crate::ast::Ast;
+use crate::ast::{Ast, FnId};
 use crate::names::Name;
 use crate::source::Span;
+use ahash::AHashSet;
 use ptc_vm::machine::{Library, NameMeaning};
 use ptc_vm::meter::MemoryCharge;
+use std::rc::Rc;
 
 /// A name that the program uses but does not certainly define before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,30 @@ pub(crate) struct FreeName {
     pub span: Span,
     /// Whether it stands in the body of a function, which may run after later definitions.
     pub(super) in_function: bool,
+}
+
+/// The main part of a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MainPart {
+    /// Its file.
+    pub span: Span,
+    /// Whether its first form is data.
+    pub has_head: bool,
+}
+
+/// A program that the text brings along.
+#[derive(Debug)]
+pub(crate) struct LinkedProgram {
+    /// Its name.
+    pub name: Rc<str>,
+    /// Its file.
+    pub span: Span,
+    /// The function that its text is, of its argument.
+    pub function: FnId,
+    /// The function that calls that one: the value of its name.
+    pub entry: FnId,
+    /// The names that it defines.
+    pub defined: AHashSet<Name>,
 }
 
 /// The result of analysing a program.
@@ -30,6 +56,10 @@ pub(crate) struct Analysis {
     pub local_names: Vec<Name>,
     /// Whether a definition takes the name of a builtin.
     pub shadows_builtin: bool,
+    /// The main part of a text that is made of several programs, or has a head.
+    pub main_part: Option<MainPart>,
+    /// The programs that the text brings along, to be called.
+    pub programs: Vec<LinkedProgram>,
     /// Where names are looked up.
     pub library: &'static Library,
     /// The memory of the tables, on the account of the program.

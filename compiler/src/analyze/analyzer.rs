@@ -1,6 +1,6 @@
 //! The analyser: one pass over the forms.
 
-use super::analysis::{Analysis, AnalysisBuffers, FreeName};
+use super::analysis::{Analysis, AnalysisBuffers, FreeName, LinkedProgram, MainPart};
 use super::loaded_names::LoadedNames;
 use super::scope::{NameState, Scope};
 use crate::ast::{Ast, LocalId, Node, NodeId, TableRange};
@@ -56,6 +56,11 @@ pub(super) struct Analyzer<'a, 's> {
     pub(super) threaded: Vec<ThreadedValue>,
     /// How `require` and its kin have the program spell names.
     pub(super) loaded: LoadedNames,
+    pub(super) main_part: Option<MainPart>,
+    /// The programs that the text brings along.
+    pub(super) programs: Vec<LinkedProgram>,
+    /// Which of them is analysed; `None` for the main one.
+    pub(super) program: Option<usize>,
     /// The text `quote`, once a quote stands in quoted data.
     pub(super) quote: Option<u32>,
     /// How many literals have been looked through for duplicates.
@@ -100,6 +105,9 @@ impl<'a, 's> Analyzer<'a, 's> {
             tools: Vec::new(),
             threaded: Vec::new(),
             loaded: LoadedNames::default(),
+            main_part: None,
+            programs: Vec::new(),
+            program: None,
             quote: None,
             literals: 0,
             depth: 0,
@@ -136,7 +144,7 @@ impl<'a, 's> Analyzer<'a, 's> {
     }
 
     /// Forms at top level, as are those of a `do` there.
-    fn top_level(&mut self, items: Items, nodes: &mut Nodes) -> Result<()> {
+    pub(super) fn top_level(&mut self, items: Items, nodes: &mut Nodes) -> Result<()> {
         for i in 0..items.len() {
             let form = self.forms.at(items, i);
             match self.do_forms(form) {
@@ -177,6 +185,8 @@ impl<'a, 's> Analyzer<'a, 's> {
             tools,
             local_names,
             shadows_builtin: self.shadows_builtin,
+            main_part: self.main_part,
+            programs: self.programs,
             library: self.library,
             names: self.names,
             scope: self.scope,

@@ -3,7 +3,7 @@
 use super::analysis::FreeName;
 use super::analyzer::{Analyzer, Nodes};
 use super::namespaces;
-use crate::ast::{Node, NodeId};
+use crate::ast::{FnId, Node, NodeId};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::names::Name;
@@ -17,6 +17,8 @@ enum QualifiedName {
     Tool,
     Budget,
     Builtin(BuiltinId),
+    /// The function that calls a kept program.
+    Program(FnId),
 }
 
 impl Analyzer<'_, '_> {
@@ -30,8 +32,17 @@ impl Analyzer<'_, '_> {
         }
         Ok(match self.referred(name) {
             Some(id) => Node::Builtin(id),
-            None => self.global(name, span),
+            None => match self.own_builtin(name) {
+                Some(id) => Node::Builtin(id),
+                None => self.global(name, span),
+            },
         })
+    }
+
+    /// The builtin that a name is in a called program, whatever the programs around it define.
+    fn own_builtin(&mut self, name: Name) -> Option<BuiltinId> {
+        self.program?;
+        if self.names[name.index()].defined > 0 { None } else { self.builtin_value(name) }
     }
 
     /// The builtin that the program calls by a bare name that is not its own (`:refer`).
@@ -80,7 +91,8 @@ impl Analyzer<'_, '_> {
     /// `namespace/name` in value position.
     pub(super) fn qualified_value(&mut self, namespace: Name, name: Name, span: Span) -> Result<Node> {
         Ok(match self.qualified(namespace, name, span)? {
-            QualifiedName::Data => Node::Data(name),
+            QualifiedName::Data => self.data(name, span),
+            QualifiedName::Program(entry) => Node::Fn(entry),
             QualifiedName::Tool => self.tool(name, span),
             QualifiedName::Budget => Node::Budget,
             QualifiedName::Builtin(id) => Node::Builtin(id),
@@ -92,6 +104,7 @@ impl Analyzer<'_, '_> {
         match prefix {
             "data" => return Ok(QualifiedName::Data),
             "tool" => return Ok(QualifiedName::Tool),
+            "program" => return self.program_named(member, span).map(QualifiedName::Program),
             "budget" if member == "remaining" => return Ok(QualifiedName::Budget),
             "budget" => {
                 let text = format!("Unknown budget function: budget/{member}. Available: budget/remaining");
@@ -126,7 +139,7 @@ impl Analyzer<'_, '_> {
         let callee = match head.kind {
             FormKind::Symbol(name) if !self.forms.names.starts_with(name, b'%') => match self.lexical(name) {
                 Some(node) => self.ast.add(node, head.span),
-                None => match self.referred(name) {
+                None => match self.referred(name).or_else(|| self.own_builtin(name)) {
                     Some(id) => self.ast.add(Node::Builtin(id), head.span),
                     None => {
                         self.global(name, head.span);
@@ -169,6 +182,11 @@ impl Analyzer<'_, '_> {
             "tool" if member == "servers" && !arguments.is_empty() => {
                 return Err(CompileError::arity(span, "(tool/servers) takes no arguments"));
             }
+            "program" if arguments.len() != 1 => {
+                let text =
+                    format!("(program/{member} {{…}}) takes one map of arguments, got {}", arguments.len());
+                return Err(CompileError::arity(span, text));
+            }
             "budget" if member == "remaining" && !arguments.is_empty() => {
                 return Err(CompileError::arity(span, "(budget/remaining) takes no arguments"));
             }
@@ -190,7 +208,7 @@ impl Analyzer<'_, '_> {
         let (prefix, member) = (self.prefix(namespace), self.text(name));
         let is_shaped_so = matches!(self.forms[arguments], [] | [Form { kind: FormKind::Map(_), .. }]);
         is_shaped_so
-            && !matches!(prefix, "tool" | "budget")
+            && !matches!(prefix, "tool" | "budget" | "program")
             && may_be_server(prefix)
             && namespaces::member(prefix, member, self.library).is_none()
             && !namespaces::exists(prefix, self.library)

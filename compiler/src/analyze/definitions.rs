@@ -27,7 +27,7 @@ impl Analyzer<'_, '_> {
             _ => return Err(CompileError::arity(span, shape())),
         };
         let name = self.defined_name(self.forms.at(items, 0), word)?;
-        self.define(name);
+        self.define(name, span)?;
         let value = self.expr(value, false)?;
         self.names[name.index()].endless = self.may_never_end(value, span)?;
         self.add_definition(Definition { name, value, doc, once: special == SpecialForm::Defonce, span })
@@ -59,7 +59,7 @@ impl Analyzer<'_, '_> {
         if rest.is_empty() {
             return Err(shape());
         }
-        self.define(name);
+        self.define(name, span)?;
         let value = self.defn_function(name, rest, span)?;
         self.add_definition(Definition { name, value, doc, once: false, span })
     }
@@ -75,19 +75,25 @@ impl Analyzer<'_, '_> {
         let mut node = Node::Nil;
         for i in 0..items.len() {
             let name = self.defined_name(self.forms.at(items, i), "declare")?;
-            self.define(name);
+            self.define(name, span)?;
             node = Node::Var(name);
         }
         Ok(self.ast.add(node, span))
     }
 
     /// Notes that a name is certainly defined from here on, its own value included.
-    fn define(&mut self, name: Name) {
-        self.shadows_builtin |= self.known(name).builtin.is_some();
+    fn define(&mut self, name: Name, span: Span) -> Result<()> {
+        let shadows = self.known(name).builtin.is_some();
+        if self.program.is_some() {
+            self.define_in_program(name, shadows, span)?;
+        } else {
+            self.shadows_builtin |= shadows;
+        }
         let state = &mut self.names[name.index()];
         state.defined += 1;
         state.bound = true;
         self.defined.push(name);
+        Ok(())
     }
 
     fn defined_name(&self, form: Form, word: &str) -> Result<Name> {

@@ -25,6 +25,7 @@ mod loaded_names;
 mod loading;
 mod namespaces;
 mod patterns;
+mod programs;
 mod scope;
 mod short_fn;
 mod threading;
@@ -33,12 +34,13 @@ pub(crate) use analysis::AnalysisBuffers;
 pub(crate) use analysis::{Analysis, FreeName};
 
 use crate::error::Result;
-use crate::form::Forms;
+use crate::form::{Forms, Items};
+use crate::parts::TextPart;
 use analyzer::Analyzer;
 use ptc_vm::machine::Library;
 
 /// Analyses a program (phase 4), and finds its free names (for phases 5 and 6). The tables are empty and may have served
-/// before.
+/// before. `parts` are those of the text, `called` the forms of the programs that it brings along.
 ///
 /// # Errors
 /// The first fault in source order; `cond`, `case` and `condp` look at their last clause first.
@@ -48,9 +50,17 @@ pub(crate) fn analyze<'s>(
     library: &'static Library,
     forms: &mut Forms<'s>,
     tables: AnalysisBuffers,
+    parts: &[TextPart<'_>],
+    called: &[Items],
 ) -> Result<Analysis> {
     let program = forms.program();
     let mut analyzer = Analyzer::new(source, library, forms, tables)?;
+    if !parts.is_empty() {
+        analyzer.declare_programs(parts);
+    }
     analyzer.program(program)?;
+    if !called.is_empty() {
+        analyzer.called_programs(called)?;
+    }
     Ok(analyzer.finish())
 }

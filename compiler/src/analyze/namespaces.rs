@@ -156,8 +156,8 @@ pub(super) fn unknown(prefix: &str, hint: &str) -> String {
         ""
     };
     format!(
-        "unknown namespace {prefix}/.{advice} Available namespaces: data/, tool/, mcp/, budget/, json/, clojure.core/, core/, \
-         clojure.string/, str/, string/, clojure.set/, set/, clojure.walk/, walk/, regex/, Math/, System/, Boolean/, \
+        "unknown namespace {prefix}/.{advice} Available namespaces: data/, tool/, program/, mcp/, budget/, json/, clojure.core/, \
+         core/, clojure.string/, str/, string/, clojure.set/, set/, clojure.walk/, walk/, regex/, Math/, System/, Boolean/, \
          Double/, Float/, Integer/, Long/, LocalDate/, Instant/, Duration/, java.time.LocalDate/, java.time.Instant/, \
          java.time.Duration/, java.util.Date..{json}"
     )

@@ -4,7 +4,10 @@ use std::rc::Rc;
 
 use ptc_vm::Program;
 use ptc_vm::Value;
-use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement, ReservedMemory};
+use ptc_vm::code::{
+    Arity, Capture, DefInfo, Function, Op, PROGRAM_NAMESPACE, Parameters, ProgramPart, Requirement,
+    ReservedMemory,
+};
 use ptc_vm::error::Position;
 use ptc_vm::meter::{self, MemoryCharge};
 use ptc_vm::value::{Layouts, Str};
@@ -79,6 +82,12 @@ impl<'a> Generator<'a> {
     ) -> Self {
         let ast = &*analysis.ast;
         let GeneratorBuffers { body, global_of, keywords, strings } = tables;
+        let mut captures = vec![None; ast.functions.len()];
+        for part in &analysis.programs {
+            // They capture nothing, and stand before all code that mentions them.
+            captures[part.function.0 as usize] = Some(Vec::new());
+            captures[part.entry.0 as usize] = Some(Vec::new());
+        }
         Self {
             source,
             forms,
@@ -87,7 +96,7 @@ impl<'a> Generator<'a> {
             lines: Lines::new(source),
             functions: Vec::with_capacity(ast.functions.len() + 1),
             helpers: Vec::new(),
-            captures: vec![None; ast.functions.len()],
+            captures,
             globals: Vec::new(),
             global_of,
             keywords,
@@ -228,6 +237,7 @@ impl<'a> Generator<'a> {
             analysis.requires.iter().map(requirement).collect(),
             analysis.tools.iter().map(requirement).collect(),
         );
+        let parts = self.program_parts();
         let names: usize = self.globals.iter().map(|name| NAME_BYTES + name.len()).sum();
         // What the tables keep for the next program is dropped before the constants are counted.
         let mut functions = self.functions;
@@ -244,6 +254,11 @@ impl<'a> Generator<'a> {
             keywords: self.keywords,
             strings: self.strings,
         };
+        let heap_bytes = size_of::<Program>()
+            + self.code_bytes
+            + names
+            + parts.iter().map(ProgramPart::heap_bytes).sum::<usize>()
+            + usize::try_from(constants).unwrap_or(0);
         Program {
             requires,
             tools,
@@ -256,17 +271,43 @@ impl<'a> Generator<'a> {
                 .iter()
                 .map(|name| Rc::from(self.forms.names.text(*name)))
                 .collect(),
+            derived: Default::default(),
             notes: self.forms.notes().map(Rc::from).collect(),
             shadows_builtin: analysis.shadows_builtin,
             source_bytes: self.source.len(),
             text: None,
             code_digest: Default::default(),
-            heap_bytes: size_of::<Program>()
-                + self.code_bytes
-                + names
-                + usize::try_from(constants).unwrap_or(0),
+            heap_bytes,
+            parts,
             reserved: ReservedMemory::default(),
         }
+    }
+
+    /// The programs that the text is made of.
+    fn program_parts(&self) -> Box<[ProgramPart]> {
+        let global = |name: &Name| self.global_of.get(name.index())?.checked_sub(1);
+        let Some(main) = &self.analysis.main_part else { return Box::default() };
+        let main = ProgramPart {
+            name: Rc::from(""),
+            bytes: main.span.start..main.span.end,
+            has_head: main.has_head,
+            function: 0,
+            entry: 0,
+            globals: Box::default(),
+        };
+        let called = self.analysis.programs.iter().map(|program| {
+            let mut globals: Box<[u32]> = program.defined.iter().filter_map(global).collect();
+            globals.sort_unstable();
+            ProgramPart {
+                name: program.name.clone(),
+                bytes: program.span.start..program.span.end,
+                has_head: true,
+                function: program.function.0 + 1,
+                entry: program.entry.0 + 1,
+                globals,
+            }
+        });
+        std::iter::once(main).chain(called).collect()
     }
 
     pub(super) fn text(&self, name: Name) -> &'a str {
@@ -281,7 +322,11 @@ impl<'a> Generator<'a> {
         if let Some(index) = self.global_of[name.index()].checked_sub(1) {
             return index;
         }
-        self.globals.push(Rc::from(self.text(name)));
+        let program = self.analysis.programs.iter().find(|program| program.defined.contains(&name));
+        self.globals.push(match program {
+            Some(program) => Rc::from(format!("{PROGRAM_NAMESPACE}{}/{}", program.name, self.text(name))),
+            None => Rc::from(self.text(name)),
+        });
         self.global_of[name.index()] = self.globals.len() as u32;
         self.globals.len() as u32 - 1
     }

@@ -112,6 +112,17 @@ impl FunctionCode {
                 let key = self.keyword(generator, name);
                 self.push(Op::Data(key));
             }
+            Node::DataOf { argument, name } => {
+                self.node(generator, argument, false)?;
+                self.at(generator, ast.span(id));
+                let key = self.keyword(generator, name);
+                self.emit(Op::DataOf(key), 1, 1);
+            }
+            Node::CallProgram { function, argument } => {
+                self.closure(generator, function);
+                self.node(generator, argument, false)?;
+                self.emit(Op::CallProgram, 2, 1);
+            }
             Node::History(n) => self.push(Op::History(n)),
             Node::Budget => self.push(Op::Budget),
             Node::Vector { items, .. } => self.collection(generator, id, items, 1, Op::Vector)?,

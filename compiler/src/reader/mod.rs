@@ -11,7 +11,8 @@ use logos::Logos;
 use ptc_vm::meter;
 
 use crate::error::{CompileError, Reason, Result};
-use crate::form::{Contents, Form, FormBuffers, FormKind, Forms};
+use crate::form::{Contents, Form, FormBuffers, FormKind, Forms, Items};
+use crate::parts::{self, TextPart};
 use crate::source::{Span, line_column};
 use crate::token::{Escapes, LexError, NameKind, NumberKind, Token};
 
@@ -26,29 +27,43 @@ const MAX_DEPTH: usize = 64;
 /// `parse_error`, in the precedence of the language: forbidden syntax anywhere, then delimiters that do not balance, then
 /// the first thing that could not be read.
 pub fn read(source: &str) -> Result<Forms<'_>> {
-    read_into(source, Box::default(), Stacks::default()).map(|(forms, _)| forms)
+    read_into(source, &parts::parts(source), Box::default(), Stacks::default()).map(|(forms, ..)| forms)
 }
 
-/// As [`read`], into empty tables and with empty stacks that may have served before. The stacks come back empty.
-pub(crate) fn read_into(
-    source: &str,
+/// As [`read`], into empty tables and with empty stacks that may have served before. The stacks come back empty. `parts`: those
+/// of the text; the forms of called programs are returned apart.
+pub(crate) fn read_into<'s>(
+    source: &'s str,
+    parts: &[TextPart<'_>],
     tables: Box<FormBuffers>,
     stacks: Stacks,
-) -> Result<(Forms<'_>, Stacks)> {
+) -> Result<(Forms<'s>, Stacks, Vec<Items>)> {
     let mut reader = FormReader::new(source, tables, stacks);
-    match reader.run() {
-        Ok(()) => Ok(reader.finished()),
-        Err(error) if error.reason() == Reason::ParseError => Err(failure::diagnose(source, error)),
-        // A limit of the program's.
-        Err(error) => Err(error),
+    let Some((main, called)) = parts.split_first() else {
+        let forms = reader.run_to(source.len())?;
+        reader.forms.set_program(forms);
+        let (forms, stacks) = reader.finished();
+        return Ok((forms, stacks, Vec::new()));
+    };
+    parts::check(parts)?;
+    reader.at = main.span.start as usize;
+    let forms = reader.run_to(main.span.end as usize)?;
+    reader.forms.set_program(forms.skip(usize::from(main.has_head && !forms.is_empty())));
+    let mut read = Vec::with_capacity(called.len());
+    for part in called {
+        reader.begin_part(part.span.start as usize);
+        let forms = reader.run_to(part.span.end as usize)?;
+        read.push(forms.skip(usize::from(!forms.is_empty())));
     }
+    let (forms, stacks) = reader.finished();
+    Ok((forms, stacks, read))
 }
 
 /// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: a prompt then reads
 /// another line. False for a text that can be read and for one that no continuation mends.
 pub fn is_unfinished(source: &str) -> bool {
     let mut reader = FormReader::new(source, Box::default(), Stacks::default());
-    reader.run().is_err() && reader.unfinished
+    reader.run(source.len()).is_err() && reader.unfinished
 }
 
 /// The class of a byte where a token may begin.
@@ -63,7 +78,7 @@ enum ByteClass {
 const BYTE_CLASSES: [ByteClass; 256] = {
     let mut classes = [ByteClass::Other; 256];
     let told = [
-        (b" \n,\t\r".as_slice(), ByteClass::Space),
+        (b" \n,\t\r\x0c".as_slice(), ByteClass::Space),
         (b"([{", ByteClass::Opener),
         (b")]}", ByteClass::Closer),
     ];
@@ -160,6 +175,8 @@ struct FormReader<'s> {
     unfinished: bool,
     /// Where the next part of the text is to be charged.
     next_charge: usize,
+    /// Where reading begins.
+    at: usize,
 }
 
 impl<'s> FormReader<'s> {
@@ -173,6 +190,7 @@ impl<'s> FormReader<'s> {
             careful: false,
             unfinished: false,
             next_charge: 0,
+            at: 0,
         }
     }
 
@@ -191,10 +209,30 @@ impl<'s> FormReader<'s> {
         (self.forms, self.stacks)
     }
 
-    fn run(&mut self) -> Result<()> {
-        let bytes = self.source.as_bytes();
-        let mut lexer = Token::lexer(self.source);
-        let mut at = 0;
+    /// Begins the next program of the text at a byte.
+    #[cold]
+    fn begin_part(&mut self, at: usize) {
+        self.stacks.pending.clear();
+        (self.contents, self.careful, self.depth, self.at) = (Contents::NONE, false, 0, at);
+        self.forms.names.begin_program();
+    }
+
+    /// Reads as far as byte `end`; with the error that tells most if that cannot be read.
+    fn run_to(&mut self, end: usize) -> Result<Items> {
+        match self.run(end) {
+            Err(error) if error.reason() == Reason::ParseError => {
+                Err(failure::diagnose(&self.source[..end], error))
+            }
+            // Or a limit of the program's.
+            read => read,
+        }
+    }
+
+    fn run(&mut self, end: usize) -> Result<Items> {
+        let text = &self.source[..end];
+        let bytes = text.as_bytes();
+        let mut lexer = Token::lexer(text);
+        let mut at = self.at;
         // White space and delimiters, which are half of a program, are told by their one byte; the automaton is asked for
         // everything else.
         while let Some(&byte) = bytes.get(at) {
@@ -235,9 +273,7 @@ impl<'s> FormReader<'s> {
             self.unfinished = true;
             return Err(self.unclosed(frame));
         }
-        let items = self.forms.add_read(&self.stacks.pending, self.contents);
-        self.forms.set_program(items);
-        Ok(())
+        Ok(self.forms.add_read(&self.stacks.pending, self.contents))
     }
 
     /// A token of more than one byte, or one that is rare.
@@ -406,7 +442,7 @@ impl<'s> FormReader<'s> {
     fn qualify_keys(&mut self, frame: ReaderFrame) -> Result<()> {
         let start = frame.start as usize + 2;
         let behind = &self.source[start..];
-        let length = behind.find(['{', ' ', '\t', '\r', '\n', ',']).unwrap_or(behind.len());
+        let length = behind.find(['{', ' ', '\t', '\r', '\n', '\x0c', ',']).unwrap_or(behind.len());
         let namespace = &behind[..length];
         for at in (frame.base as usize..self.stacks.pending.len()).step_by(2) {
             let Form { kind: FormKind::Keyword(name), span } = self.stacks.pending[at] else { continue };

@@ -6,6 +6,7 @@ mod deadline;
 mod endless;
 mod generated;
 mod identity;
+mod kept_programs;
 mod keywords;
 mod lists;
 mod messages;

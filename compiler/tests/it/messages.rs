@@ -309,7 +309,7 @@ fn names() {
 
 #[test]
 fn namespaces() {
-    const PREFIXES: &str = "Available namespaces: data/, tool/, mcp/, budget/, json/, clojure.core/, core/, clojure.string/, str/, string/, clojure.set/, set/, clojure.walk/, walk/, regex/, Math/, System/, Boolean/, Double/, Float/, Integer/, Long/, LocalDate/, Instant/, Duration/, java.time.LocalDate/, java.time.Instant/, java.time.Duration/, java.util.Date..";
+    const PREFIXES: &str = "Available namespaces: data/, tool/, program/, mcp/, budget/, json/, clojure.core/, core/, clojure.string/, str/, string/, clojure.set/, set/, clojure.walk/, walk/, regex/, Math/, System/, Boolean/, Double/, Float/, Integer/, Long/, LocalDate/, Instant/, Duration/, java.time.LocalDate/, java.time.Instant/, java.time.Duration/, java.util.Date..";
     const JSON: &str = " For JSON parsing use json/parse-string (not cheshire.core/...).";
     const TOOL: &str =
         " A tool of an upstream server is called by (tool/call {:server \"foo\" :tool \"bar\" :args {…}}).";

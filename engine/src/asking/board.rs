@@ -250,7 +250,24 @@ impl Board {
     /// Reports the sign-ins that `call` waited for when its program was suspended, and that were answered since: it may never
     /// ask again. `question`: the request for a sign-in at its upstream.
     pub(super) fn tell_sign_ins(&self, call: CallId, question: impl FnOnce() -> Option<Question>) {
-        let is_news = |asked: &&mut CallQuestion| asked.kind == QuestionKind::SignIn && asked.is_news;
+        self.tell_unasked(call, QuestionKind::SignIn, question);
+    }
+
+    /// Whether people have answered questions of a kind for `call` while its program was away, of which nobody was told.
+    pub(super) fn has_news(&self, call: CallId, kind: QuestionKind) -> bool {
+        let is_news = |asked: &CallQuestion| asked.kind == kind && asked.is_news;
+        self.restored.borrow().get(&call).is_some_and(|call| call.questions.iter().any(is_news))
+    }
+
+    /// Reports the answers to the questions of a kind that `call` had when its program was suspended, which it does not ask again.
+    /// `question`: such a question.
+    pub(super) fn tell_unasked(
+        &self,
+        call: CallId,
+        kind: QuestionKind,
+        question: impl FnOnce() -> Option<Question>,
+    ) {
+        let is_news = |asked: &&mut CallQuestion| asked.kind == kind && asked.is_news;
         let mut restored = self.restored.borrow_mut();
         let questions = restored.get_mut(&call).into_iter().flat_map(|call| &mut call.questions);
         let news: Vec<&mut CallQuestion> = questions.filter(is_news).collect();

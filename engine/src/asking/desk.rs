@@ -2,7 +2,7 @@
 
 use super::board::SavedCall;
 use crate::context::RunContext;
-use crate::questions::{Answer, Question, Unanswered};
+use crate::questions::{Answer, Question, QuestionKind, Unanswered};
 use ptc_vm::machine::CallId;
 use std::rc::Rc;
 
@@ -28,6 +28,16 @@ impl Desk {
     /// the request for a sign-in at its upstream.
     pub fn tell_sign_ins(&self, question: impl FnOnce() -> Option<Question>) {
         self.run.board.tell_sign_ins(self.call, question);
+    }
+
+    /// Whether people have answered whether this call may be made while its program was suspended, and nobody was told.
+    pub fn has_unasked_approval(&self) -> bool {
+        self.run.board.has_news(self.call, QuestionKind::Approval)
+    }
+
+    /// Reports these answers, for a call that is not asked about again. `question`: the question for it.
+    pub fn tell_unasked_approval(&self, question: Question) {
+        self.run.board.tell_unasked(self.call, QuestionKind::Approval, || Some(question));
     }
 
     /// Whether there is an asker.
@@ -62,6 +72,7 @@ impl Desk {
             Err(told) => told,
         };
         let _withdrawn = Withdraw(self);
+        self.run.has_waited.set(true);
         told.await.unwrap_or_else(|_| vec![Err(Unanswered::Unanswerable); count])
     }
 }

@@ -16,6 +16,8 @@ pub(super) use board::Board;
 pub use board::SavedCall;
 pub use desk::Desk;
 #[cfg(feature = "saved-sessions")]
+pub use record::travelling_text;
+#[cfg(feature = "saved-sessions")]
 pub(super) use record::{NotRestored, ResumedProgram, leave, restore};
 
 use super::outcome::Failure;

@@ -5,8 +5,9 @@ use super::board::{BlockedCall, CallQuestion};
 use super::{Resume, SavedCall};
 use crate::cache::KnownPrograms;
 use crate::call_log::CallLog;
-use crate::compile::{checked, compiled_again};
-use crate::context::RunContext;
+use crate::compile::{check_again, compiled_again};
+use crate::context::{RunContext, RunState};
+use crate::kept::{KeptChecks, main_scope, show_programs};
 use crate::outcome::{
     AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, EvalOutcome, Failure, PageRecord,
     ResultOverview, ResumeFault, Suspended,
@@ -22,7 +23,7 @@ use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, EncodeError, WireReader};
 use ptc_vm::machine::{
     CallId, CodeDigest, HostRequest, Limits as VmLimits, PendingCall, RestoreError, RestoreSetup,
-    SnapshotSetup,
+    SnapshotSetup, text_of_snapshot,
 };
 use ptc_vm::meter::Reservation;
 use ptc_vm::value::ReplyWatch;
@@ -70,8 +71,8 @@ pub(crate) fn leave(
 ) -> Result<EvalOutcome, String> {
     let setup = SnapshotSetup {
         digest: &code_digest,
-        // Whoever goes on with it has the same request.
-        text_comes_with_request: true,
+        // Otherwise whoever goes on with it has the same request, and the same text in it.
+        text_comes_with_request: !request.text_travels && has_text_of(machine, request),
         bounds: Bounds { bytes: MOST_SNAPSHOT_BYTES, ..Bounds::default() },
         host: &[],
     };
@@ -114,6 +115,19 @@ pub(crate) fn leave(
         catalog_ops: ops.clone(),
         ..EvalOutcome::not_run(failure, used)
     })
+}
+
+/// The text of the program of a suspended one, if it travels with it ([`EvalRequest::text_travels`]).
+#[must_use]
+pub fn travelling_text(snapshot: &[u8]) -> Option<&str> {
+    let (_, machine) = codec::decode::<HostRecord<'_>>(VERSION, snapshot)?;
+    text_of_snapshot(machine, library())
+}
+
+/// Whether the text that runs is that of the request, without kept programs behind it.
+fn has_text_of(machine: &Machine, request: &EvalRequest) -> bool {
+    let text = machine.program().and_then(|program| program.text.as_ref());
+    text.is_none_or(|text| **text == *request.program)
 }
 
 /// The digest of a program's code, as snapshots have it.
@@ -188,12 +202,12 @@ pub(crate) fn restore(
 ) -> Result<ResumedProgram, NotRestored> {
     let (record, bytes) = HostRecord::read(&resume.snapshot)?;
     let HostRecord { used, taken, records, watches, catalog_ops, last_question, signed, pending } = record;
-    let (pending, blocked) = waiting_calls(pending)?;
+    let (mut pending, blocked) = waiting_calls(pending)?;
     // What it has used up of its time stays used up.
     let started = now.checked_sub(used).unwrap_or(now);
     let deadline = request.deadline(started);
     // Under the limits of a fresh one.
-    checked(programs, request, memory.as_ref(), deadline)?;
+    check_again(programs, request, memory.as_ref(), deadline)?;
     let mut text_left = MOST_TEXT;
     let mut compile = |text: &str| {
         text_left = text_left.checked_sub(text.len()).ok_or_else(|| Error::memory(MOST_TEXT as u64))?;
@@ -240,17 +254,25 @@ pub(crate) fn restore(
     let watched = watched.ok_or(ResumeFault::Invalid("watch"))?;
     let replies = ReplyMemory::new(limits.memory_bytes, memory);
     let mut context =
-        RunContext::new(request.id, started, started + limits.timeout, replies, request.asker.clone());
+        RunState::new(request.id, started, started + limits.timeout, replies, request.asker.clone());
     context.principal = request.principal.clone();
     context.authority = request.authority.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
+    context.reply_slot = request.reply_slot.clone();
     context.trace = request.trace.clone();
     context.taken().into_iter().zip(taken).for_each(|(cell, count)| cell.set(count));
     context.log = CallLog::of(records.into_iter().map(|LoggedCall(record)| record).collect(), watched);
     let catalog_ops = catalog_ops.into_iter().map(LoggedOp::into_op).collect::<Option<Vec<CatalogOp>>>();
     context.catalog_ops = catalog_ops.ok_or(ResumeFault::Invalid("discovery"))?.into();
     context.board.put_back(last_question, signed, blocked, &resume.answers);
+    context.kept_calls.set(context.calls.get());
+    restored.machine.set_program_checks(Rc::new(KeptChecks));
+    show_programs(&mut restored.machine, request);
+    for call in &mut pending {
+        call.within = restored.machine.programs_of_call(call.id);
+    }
+    let context = RunContext::new(context, main_scope(restored.machine.program()));
     Ok(ResumedProgram { machine: restored.machine, context, pending, granted })
 }
 
@@ -288,7 +310,7 @@ fn waiting_calls(
         let mut from = WireReader::new(&saved.request);
         let request = HostRequest::read(&mut from).map_err(|_| PENDING)?;
         from.finish("pending call").map_err(|_| PENDING)?;
-        calls.push(PendingCall { id, request });
+        calls.push(PendingCall { id, request, within: Vec::new() });
         let saved = Some(SavedCall { request: Vec::new(), ..saved.into_owned() });
         let call = BlockedCall { questions: questions.into_owned(), saved, tell: None };
         if blocked.insert(id, call).is_some() {

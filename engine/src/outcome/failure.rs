@@ -51,6 +51,19 @@ impl Failure {
         }
     }
 
+    /// The same, with a place in a called program as one in its file: the end of the message, as `(in NAME.clj:3:2)`. `text` is the
+    /// program's.
+    #[must_use]
+    pub(crate) fn placed(mut self, text: &str) -> Failure {
+        if let Some(position) = self.position
+            && let Some((name, line)) = ptc_compiler::parts::place(text, position.line)
+        {
+            self.position = None;
+            self.message = format!("{} (in {name}.clj:{line}:{})", self.message, position.column);
+        }
+        self
+    }
+
     /// The message with its hint, as people and models read it.
     pub fn full_message(&self) -> String {
         format!("{}{}", self.message, self.hint.as_deref().unwrap_or_default())

@@ -149,6 +149,27 @@ pub fn policies() -> Vec<Vec<u8>> {
     )
 }
 
+/// Locks of pinned tools.
+pub fn pin_locks() -> Vec<Vec<u8>> {
+    // The digest of `"x"`.
+    let digest = "ba2df4903a2c14e86dc3bcca58911b44ac1d2514b7227bf6eb08cfb978f55a1b";
+    let fact = |value: &str| {
+        format!(
+            r#"{{"lock":1,"upstreams":{{"s":{{"t":{{"description":{{"sha256":"{digest}"{value}}}}}}}}}}}"#
+        )
+    };
+    behind(
+        &[b""],
+        &[
+            r#"{"lock":1,"upstreams":{}}"#,
+            r#"{"lock":2}"#,
+            &fact(""),
+            &fact(r#","value":"x""#),
+            &fact("")[..60],
+        ],
+    )
+}
+
 /// Values of `WWW-Authenticate`.
 pub fn challenges() -> Vec<Vec<u8>> {
     behind(

@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     target("openapi", check::openapi, &[seeds::noise, seeds::openapi_documents]),
     target("config", check::config, &[seeds::noise, seeds::upstreams_files]),
     target("policy", check::policy, &[seeds::noise, seeds::policies]),
+    target("pin_lock", check::pin_lock, &[seeds::noise, seeds::pin_locks]),
     target("challenge", check::challenge, &[seeds::challenges]),
     target("metadata", check::metadata, &[seeds::oauth_documents]),
     target("callback", check::callback, &[seeds::callbacks]),

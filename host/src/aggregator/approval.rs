@@ -101,6 +101,32 @@ pub(super) async fn ask_at(
     answered.unwrap_or(Err(Unanswered::Unanswerable)).map(Some)
 }
 
+/// Reports what people said of a call, for which its program waited, although it may not be made any more: they have answered.
+pub(super) async fn tell_unasked(
+    aggregator: &Aggregator,
+    desk: &Desk,
+    upstream: &str,
+    tool: &str,
+    arguments: &[u8],
+) {
+    let digest = ArgumentsDigest::of_sent(arguments).await;
+    let (Ok(call), Ok(form)) = (asked_call(tool, arguments, digest), Form::parse(SCHEMA)) else { return };
+    // Its caller may not even see the upstream by now.
+    let level =
+        aggregator.unfiltered().member(upstream).and_then(|member| needed(&member.config, tool, None));
+    desk.tell_unasked_approval(Question {
+        kind: QuestionKind::Approval,
+        message: message(upstream, &call),
+        mode: Mode::Form(form),
+        level: level.unwrap_or(Level::Client),
+        upstream: Some(upstream.into()),
+        calls: vec![call],
+        policy_revision: String::new(),
+        // That of the question as it was asked takes its place.
+        binding: [0; 32],
+    });
+}
+
 /// Asks about a call that no program makes, for the `number`-th time.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Attempts to call a tool, and their records (upstreams.md 11.1).
 
 use super::audit::AuditedCall;
+use super::call_watch::SentCall;
 use super::overview::overview;
 use super::page_keys::page_keys;
 use super::runtime::Aggregator;
@@ -10,11 +11,12 @@ use ptc_base::time::{self, Instant};
 use ptc_base::trace::{OpenSpan, SpanWork};
 use ptc_engine::questions::{AnsweredBy, ArgumentsDigest};
 use ptc_engine::{
-    AnswerBlocks, CallAuth, CallRecord, CallStatus, PageRecord, RunContext, ValueSource, whole_millis,
+    AnswerBlocks, CallAuth, CallRecord, CallStatus, PageRecord, RunContext, ValueSource, WholeReply,
+    whole_millis,
 };
 use ptc_schema::seen_shape::SAMPLE_BYTES;
 use ptc_secret::credentials::Redactor;
-use ptc_upstreams::config::UpstreamConfig;
+use ptc_upstreams::config::{Transport, UpstreamConfig};
 use ptc_upstreams::upstream::FaultReason;
 use ptc_upstreams::upstream::{CallFault, CallReply};
 use ptc_vm::machine::{Payload, Reply};
@@ -59,6 +61,8 @@ pub(super) struct Attempt<'a> {
     sent: Cell<Option<Instant>>,
     /// Its span, from then on until its end.
     span: Cell<Option<OpenSpan>>,
+    /// The number under which somebody watches it, from then on until its end.
+    watched: Cell<Option<u32>>,
 }
 
 impl Drop for Attempt<'_> {
@@ -67,6 +71,7 @@ impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         let Some(began) = self.sent.take() else { return };
         if self.run.has_left() {
+            self.watch_ends(None);
             return self.ends(None, None);
         }
         self.ends(Some(FaultReason::Cancelled), None);
@@ -96,6 +101,7 @@ impl<'a> Attempt<'a> {
             digest: None,
             sent: Cell::new(None),
             span: Cell::new(None),
+            watched: Cell::new(None),
         };
         attempt.takes(arguments).await;
         attempt
@@ -132,6 +138,25 @@ impl<'a> Attempt<'a> {
     pub(super) fn is_sent(&self, began: Instant, span: Option<OpenSpan>) {
         self.sent.set(Some(began));
         self.span.set(span);
+        if let Some(watch) = self.aggregator.watch.get().filter(|_| self.watched.get().is_none()) {
+            let number = self.run.sent_calls.get().wrapping_add(1);
+            self.run.sent_calls.set(number);
+            self.watched.set(Some(number));
+            watch.sent(&SentCall {
+                eval: self.run.eval,
+                number,
+                upstream: self.server,
+                tool: self.tool,
+                began,
+                offset_ms: whole_millis(began.saturating_duration_since(self.run.started())),
+            });
+        }
+    }
+
+    fn watch_ends(&self, fault: Option<FaultReason>) {
+        if let (Some(number), Some(watch)) = (self.watched.take(), self.aggregator.watch.get()) {
+            watch.ended(self.run.eval, number, fault.map(FaultReason::as_str));
+        }
     }
 
     /// Ends its span with this fault, if it has one.
@@ -189,6 +214,16 @@ impl<'a> Attempt<'a> {
             ..self.begun(arguments, Some(began))
         };
         let watch = self.run.log.push_watched(record, watch);
+        if let Some(slot) = &self.run.reply_slot {
+            let is_rest = matches!(self.config.map(|config| &config.transport), Some(Transport::OpenApi(_)));
+            let json = reply.envelope;
+            slot.put(if is_rest {
+                WholeReply::Body(json)
+            } else {
+                WholeReply::Result { json, is_error: false }
+            });
+            return Reply::Value(Payload::None);
+        }
         Reply::Success {
             payload: reply.payload,
             content: reply.content,
@@ -239,6 +274,18 @@ impl<'a> Attempt<'a> {
             ..self.begun(arguments, began)
         };
         let watch = self.run.log.push_watched(record, ReplyWatch::default());
+        if let Some(slot) = &self.run.reply_slot {
+            slot.put(match fault.answer {
+                Some(answer) => WholeReply::Result { json: answer.envelope, is_error: true },
+                None => WholeReply::Fault {
+                    reason: fault.reason.as_str(),
+                    message,
+                    // An upstream that limits calls has been asked.
+                    is_quota: fault.reason == FaultReason::RateLimited && fault.uncounted,
+                },
+            });
+            return Reply::Value(Payload::None);
+        }
         let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
         let (data, envelope) =
             fault.answer.map_or((None, None), |answer| (answer.data, Some(answer.envelope)));
@@ -293,6 +340,7 @@ impl<'a> Attempt<'a> {
     /// Tells the operator's record of it.
     fn audited(&self, began: Option<Instant>, fault: Option<FaultReason>) {
         self.sent.set(None);
+        self.watch_ends(fault);
         let (Some(audit), Some(arguments)) = (&self.aggregator.audit, self.digest) else { return };
         audit.called(&AuditedCall {
             principal: self.run.principal.as_deref(),

@@ -30,7 +30,7 @@ pub trait CallAudit: Send + Sync {
     }
 }
 
-/// Why the policy denies something.
+/// Why something is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenialReason {
     /// The caller does not see the upstream.
@@ -39,6 +39,8 @@ pub enum DenialReason {
     ToolHidden,
     /// The caller sees the tool, and may not call it.
     ToolNotAllowed,
+    /// Nobody has accepted the tool as it is, and its upstream is held to its pins.
+    ToolNotAccepted,
     /// The rules on arguments refuse the call.
     Argument,
     /// The caller has used what its limits give it.
@@ -47,6 +49,8 @@ pub enum DenialReason {
     ResourceHidden,
     /// The caller does not see the prompt.
     PromptHidden,
+    /// The head of a kept program does not let it make the call.
+    ProgramHead,
 }
 
 impl DenialReason {
@@ -57,10 +61,12 @@ impl DenialReason {
             Self::UpstreamHidden => "upstream_hidden",
             Self::ToolHidden => "tool_hidden",
             Self::ToolNotAllowed => "tool_not_allowed",
+            Self::ToolNotAccepted => "tool_not_accepted",
             Self::Argument => "argument",
             Self::Quota => "quota",
             Self::ResourceHidden => "resource_hidden",
             Self::PromptHidden => "prompt_hidden",
+            Self::ProgramHead => "program_head",
         }
     }
 }

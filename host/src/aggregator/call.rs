@@ -1,6 +1,6 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
-use super::approval::{Allowed, WantedCall, allowed, ask_at, needed};
+use super::approval::{Allowed, WantedCall, allowed, ask_at, needed, tell_unasked};
 use super::attempt::{Attempt, CalledTool};
 use super::audit::{AuditedDenial, DenialReason};
 use super::caller::caller_of;
@@ -13,6 +13,7 @@ use super::rate::{MOST_TRIES, wait_before};
 use super::runtime::Aggregator;
 use super::sign_in::{RepeatableRequest, SignIns};
 use super::usage::{begin_call, cap_exhausted, give_back, give_back_uncounted, take_call};
+use super::view::View;
 use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use ptc_base::memory::ReplyCharge;
 use ptc_base::text::clip;
@@ -25,6 +26,40 @@ use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Judges a call anew whose program has waited for people since it was judged, if other rules hold for its caller by now. `judged`:
+/// the view by which it was. Returns that of now, or `None` if the rules are the same.
+///
+/// # Errors
+/// Why it may not be made any more. That is on record.
+pub(super) async fn judge_again<'a>(
+    aggregator: &'a Aggregator,
+    run: &'a RunContext,
+    call: &UpstreamCall,
+    judged: &View<'_>,
+) -> Result<Option<View<'a>>, String> {
+    let view = aggregator.view_of(run);
+    if view.has_grant_of(judged) {
+        return Ok(None);
+    }
+    let (Ok(server), Ok(tool)) = (&call.server, &call.tool) else { return Ok(Some(view)) };
+    let catalog = view.present();
+    let admitted = match view.refusal(&catalog, server, tool) {
+        Some(text) => Err(text),
+        None => match check_large_call(&catalog, call).await {
+            Ok(checked) => {
+                view.admit(checked.server, checked.tool_name, checked.tool, &checked.arguments).await
+            }
+            Err(text) => Err(text),
+        },
+    };
+    if let Err(text) = admitted {
+        let reason = view.denial(server, tool).unwrap_or(DenialReason::Argument);
+        record_denial(aggregator, run, server, tool, Some(reason));
+        return Err(text);
+    }
+    Ok(Some(view))
+}
+
 /// Answers one `tool/call`.
 pub(super) async fn answer(
     aggregator: Arc<Aggregator>,
@@ -32,13 +67,12 @@ pub(super) async fn answer(
     call: UpstreamCall,
     desk: Desk,
 ) -> Reply {
-    let view = aggregator.view_of(&run);
+    let mut view = aggregator.view_of(&run);
     let catalog = view.present();
     if let (Ok(server), Ok(tool)) = (&call.server, &call.tool)
         && let Some(text) = view.refusal(&catalog, server, tool)
     {
-        record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
-        return raise(&text);
+        return refused(&aggregator, &run, &desk, &call, view.denial(server, tool), &text).await;
     }
     let anew;
     let checked = match (check_large_call(&catalog, &call).await, &call.server, &call.tool) {
@@ -48,8 +82,7 @@ pub(super) async fn answer(
             anew = match Box::pin(renewed(&aggregator, &view, &run, server, &catalog)).await {
                 Ok(Some(catalog)) => catalog,
                 Ok(None) => {
-                    record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
-                    return raise(&text);
+                    return refused(&aggregator, &run, &desk, &call, view.denial(server, tool), &text).await;
                 }
                 Err((fault, tried)) => {
                     return unknown_tool_list(&aggregator, &run, &call, server, tool, fault, tried).await;
@@ -58,8 +91,7 @@ pub(super) async fn answer(
             match check_large_call(&anew, &call).await {
                 Ok(checked) => checked,
                 Err(text) => {
-                    record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
-                    return raise(&text);
+                    return refused(&aggregator, &run, &desk, &call, view.denial(server, tool), &text).await;
                 }
             }
         }
@@ -95,13 +127,13 @@ pub(super) async fn answer(
             }
             began = time::now();
         }
-        // Checked again, now that its tools are known.
+        // Checked again, now that its tools are known, and a person may have been waited for.
+        view = aggregator.view_of(&run);
         warm = view.present();
         let checked = match check_large_call(&warm, &call).await {
             Ok(checked) => checked,
             Err(text) => {
-                record_denial(&aggregator, &run, server, tool, view.denial(server, tool));
-                return raise(&text);
+                return refused(&aggregator, &run, &desk, &call, view.denial(server, tool), &text).await;
             }
         };
         (entry, arguments, may_wrap) = (checked.server, checked.arguments, checked.may_wrap);
@@ -114,8 +146,7 @@ pub(super) async fn answer(
     if let Err(text) = view.admit(entry, tool, described, &arguments).await {
         give_back(&run);
         let reason = view.denial(server, tool).unwrap_or(DenialReason::Argument);
-        record_denial(&aggregator, &run, server, tool, Some(reason));
-        return raise(&text);
+        return refused(&aggregator, &run, &desk, &call, Some(reason), &text).await;
     }
     let mut before = match before.map(|before| InputProgress::read(&before)) {
         Some(None) => {
@@ -152,6 +183,10 @@ pub(super) async fn answer(
                 Ok(allowed) => {
                     attempt.approved = Some(allowed.by.clone());
                     given = Some(allowed);
+                    match Box::pin(judge_again(&aggregator, &run, &call, &view)).await {
+                        Ok(now) => view = now.unwrap_or(view),
+                        Err(text) => return raise(&text),
+                    }
                 }
                 Err((fault, by)) => {
                     attempt.approved = by;
@@ -186,6 +221,7 @@ pub(super) async fn answer(
             upstream,
             request: &call,
             call: sent,
+            view: &view,
         };
         if let Some(fault) = attempt.stopped() {
             give_back(&run);
@@ -205,7 +241,7 @@ pub(super) async fn answer(
         drop(in_flight);
         let fault = match answer {
             Ok(reply) => {
-                run.arrived.borrow_mut().push(charge);
+                arrives(&run, charge);
                 let called = CalledTool { entry: described, by_pages: call.by_pages };
                 return attempt.succeeded(&arguments, began, reply, Some(called));
             }
@@ -216,7 +252,7 @@ pub(super) async fn answer(
             aggregator.note_unknown(server, account, Some(&fault));
         }
         if fault.answer.is_some() {
-            run.arrived.borrow_mut().push(charge);
+            arrives(&run, charge);
         }
         // What an approval was given for is sent once.
         let may_repeat = level.is_none() && described.is_some_and(ToolEntry::only_reads);
@@ -241,12 +277,43 @@ pub(super) async fn answer(
             give_back_uncounted(&run, &fault);
             return attempt.failed(&arguments, (!fault.uncounted).then_some(began), fault);
         }
+        match Box::pin(judge_again(&aggregator, &run, &call, &view)).await {
+            Ok(now) => view = now.unwrap_or(view),
+            Err(text) => return raise(&text),
+        }
         began = time::now();
     }
 }
 
+/// Ends a program whose call may not be made. If its program waited until people said whether it may, that is on record, too.
+async fn refused(
+    aggregator: &Aggregator,
+    run: &RunContext,
+    desk: &Desk,
+    call: &UpstreamCall,
+    reason: Option<DenialReason>,
+    text: &str,
+) -> Reply {
+    if let (Ok(server), Ok(tool)) = (&call.server, &call.tool) {
+        record_denial(aggregator, run, server, tool, reason);
+        if desk.has_unasked_approval() {
+            let arguments = call.arguments.as_ref().map_or(&b"{}"[..], |arguments| &arguments.json);
+            Box::pin(tell_unasked(aggregator, desk, server, tool, arguments)).await;
+        }
+    }
+    raise(text)
+}
+
+/// Keeps a reply charged until it is a value of the machine, or as long as it is held whole.
+fn arrives(run: &RunContext, charge: ReplyCharge) {
+    match &run.reply_slot {
+        Some(slot) => slot.charge(charge),
+        None => run.arrived.borrow_mut().push(charge),
+    }
+}
+
 /// Tells the operator's record that the policy denies a call, if it does.
-fn record_denial(
+pub(super) fn record_denial(
     aggregator: &Aggregator,
     run: &RunContext,
     upstream: &str,

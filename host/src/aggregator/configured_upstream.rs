@@ -2,6 +2,7 @@
 //!
 //! Several sets of upstreams may have one: a reload makes a new set, in which upstreams that did not change stay the same.
 
+use super::read_pins::ReadPins;
 use super::sampler::SamplingCounts;
 use ptc_base::sync::Mutex;
 use ptc_upstreams::config::{SchemaSource, Transport, UpstreamConfig};
@@ -24,12 +25,16 @@ pub(super) struct ConfiguredUpstream {
     pub(super) taken: Mutex<Option<Arc<[ToolInfo]>>>,
     /// Held while the entry of a list is made.
     pub(super) taking: tokio::sync::Mutex<()>,
+    /// How the list that was read last stands to the lock, if it is held to one.
+    pub(super) pins: Arc<ReadPins>,
     /// Counts of its requests for a model's answer.
     pub(super) samplings: Arc<SamplingCounts>,
     /// Ends it after the last set that has it.
     pub(super) tenure: Arc<Tenure>,
     /// Whether no other set had it before.
     pub(super) is_new: bool,
+    /// Whether its entry differs from that of the set before, which had the same connection.
+    pub(super) has_new_entry: bool,
     /// Its events since it came into this set, until they are followed.
     news: Mutex<Option<broadcast::Receiver<UpstreamEvent>>>,
     /// The state of the file with its document when it was opened, if it has one.
@@ -51,12 +56,14 @@ impl ConfiguredUpstream {
         let document = document_stamp(&config);
         ConfiguredUpstream {
             is_new: true,
+            has_new_entry: false,
             news: Mutex::default(),
             config,
             handle,
             site,
             taken: Mutex::default(),
             taking: tokio::sync::Mutex::default(),
+            pins: Arc::default(),
             samplings: Arc::default(),
             tenure,
             document,
@@ -67,6 +74,7 @@ impl ConfiguredUpstream {
     pub(super) fn stays(&self) -> Self {
         ConfiguredUpstream {
             is_new: false,
+            has_new_entry: false,
             // Before the list is taken over, so that no change is missed.
             news: Mutex::new(Some(self.handle.events())),
             config: self.config.clone(),
@@ -74,10 +82,17 @@ impl ConfiguredUpstream {
             site: self.site.clone(),
             taken: Mutex::new(self.taken().clone()),
             taking: tokio::sync::Mutex::default(),
+            pins: self.pins.clone(),
             samplings: self.samplings.clone(),
             tenure: self.tenure.clone(),
             document: self.document,
         }
+    }
+
+    /// The same upstream in another set, by another entry that needs no other connection. Its list is taken anew.
+    pub(super) fn stays_as(&self, config: UpstreamConfig) -> Self {
+        let (taken, pins) = (Mutex::default(), Arc::default());
+        ConfiguredUpstream { config, taken, pins, has_new_entry: true, ..self.stays() }
     }
 
     /// Its events, from the moment on when it came into this set.

@@ -6,7 +6,9 @@ use super::cold_start::start;
 use super::configured_upstream::ConfiguredUpstream;
 use super::runtime::Aggregator;
 use super::view::View;
-use crate::catalog::{Catalog, DiscoveryAnswer, DiscoveryFault, Query, ToolRef, changed_shape};
+use crate::catalog::{
+    Catalog, DiscoveryAnswer, DiscoveryFault, Query, ToolRef, changed_shape, pin_note, withheld,
+};
 use ptc_base::time;
 use ptc_engine::RunContext;
 use ptc_mcp::json::Value;
@@ -102,16 +104,27 @@ pub(super) async fn with_changes(
     let listed_then = then.server(server).and_then(|entry| entry.tool(tool));
     let listed_now = now.server(server).and_then(|entry| entry.tool(tool));
     let (answer, change) = match (listed_then, listed_now) {
-        (None, None) => return answer,
+        (None, None) => {
+            let withheld = now.server(server).and_then(|entry| withheld(entry, tool));
+            return withheld.map_or(answer, |text| Err(DiscoveryFault::Program(text)));
+        }
         (None, Some(_)) => {
             let answer = query.answer(&now, max_bytes, |steps| run.charge(steps)).await?;
             (answer, "the upstream lists this tool now".to_owned())
         }
-        (Some(_), None) => (answer?, "the upstream lists this tool no more".to_owned()),
-        (Some(then), Some(now)) => match changed_shape(then, now) {
-            Some(shape) => (answer?, shape),
-            None => return answer,
-        },
+        (Some(_), None) => {
+            let withheld = now.server(server).and_then(|entry| withheld(entry, tool));
+            (answer?, withheld.unwrap_or_else(|| "the upstream lists this tool no more".to_owned()))
+        }
+        (Some(then_tool), Some(now_tool)) => {
+            let note_of = |catalog: &Catalog| pin_note(catalog.server(server)?, tool);
+            let pins = note_of(&now).filter(|note| note_of(&then).as_ref() != Some(note));
+            let parts: Vec<String> = changed_shape(then_tool, now_tool).into_iter().chain(pins).collect();
+            match parts.is_empty() {
+                true => return answer,
+                false => (answer?, parts.join("\n")),
+            }
+        }
     };
     let Value::String(text) = &answer.value else { return Ok(answer) };
     let told = Value::from(format!("{text}\nchanged since start: {change}"));

@@ -26,8 +26,10 @@ pub struct CurrentUpstreams {
 pub struct UpstreamChanges {
     /// Upstreams that were not there.
     pub added: Vec<String>,
-    /// Upstreams whose entries, secrets or documents are others.
+    /// Upstreams whose entries, secrets or documents are others, so that they are opened anew.
     pub changed: Vec<String>,
+    /// Upstreams whose entries are others in what needs no other connection.
+    pub changed_in_place: Vec<String>,
     /// Upstreams that are not there any more.
     pub removed: Vec<String>,
 }
@@ -36,7 +38,8 @@ impl UpstreamChanges {
     /// Whether nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+        let all = [&self.added, &self.changed, &self.changed_in_place, &self.removed];
+        all.into_iter().all(Vec::is_empty)
     }
 
     /// The upstreams that are opened anew.
@@ -69,6 +72,8 @@ impl CurrentUpstreams {
             };
             names.push(member.config.name.clone());
         }
+        let in_place = next.members.values().filter(|member| member.has_new_entry);
+        changes.changed_in_place = in_place.map(|member| member.config.name.clone()).collect();
         let gone = current.members.keys().filter(|name| !next.members.contains_key(*name));
         changes.removed = gone.cloned().collect();
         changes
@@ -97,6 +102,11 @@ impl CurrentUpstreams {
     /// Tells of changes of the catalog that programs see, whichever set holds.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.current().changes()
+    }
+
+    /// Tells of each list of tools that an upstream has given for all callers, whichever set holds.
+    pub fn listings(&self) -> watch::Receiver<()> {
+        self.current().listings()
     }
 
     /// The upstreams that are signed in to, in order of names.
@@ -129,5 +139,9 @@ impl HostCalls for CurrentUpstreams {
         desk: Desk,
     ) -> LocalBoxFuture<'static, Reply> {
         self.current().answer(run, request, desk)
+    }
+
+    fn refused(&self, run: &RunContext, request: &HostRequest) {
+        self.current().refused(run, request);
     }
 }

@@ -1,7 +1,9 @@
 //! Calls whose upstream requires input of people or a model before it answers (waiting.md 3.2).
 
+use super::call::judge_again;
 use super::input_progress::{InputProgress, ResendCause};
 use super::runtime::Aggregator;
+use super::view::View;
 use futures_util::FutureExt as _;
 use ptc_base::time;
 use ptc_base::visible::visible;
@@ -42,6 +44,8 @@ pub(super) struct Exchange<'a> {
     pub(super) request: &'a UpstreamCall,
     /// The call as it is sent for the first time.
     pub(super) call: Call<'a>,
+    /// By which it was judged.
+    pub(super) view: &'a View<'a>,
 }
 
 impl Exchange<'_> {
@@ -199,14 +203,22 @@ impl Exchange<'_> {
             ResendCause::Input(input) => {
                 let responses = self.responses(&progress, input).await?;
                 let state = input.state.as_ref().map(|state| state.get());
+                self.judged_again().await?;
                 self.send(ResendMembers { responses: Some(&responses), state }).await
             }
             ResendCause::Pages(pages) => {
                 self.visited(&progress, pages).await?;
+                self.judged_again().await?;
                 self.send(ResendMembers::default()).await
             }
             ResendCause::Task(task, input) => self.followed(task.clone(), Some(input.clone())).await,
         }
+    }
+
+    /// Judges the call anew before it is sent again: its program has waited for people.
+    async fn judged_again(&self) -> Result<(), CallFault> {
+        let judged = judge_again(self.aggregator, self.run, self.request, self.view);
+        judged.await.map(drop).map_err(CallFault::upstream_error)
     }
 
     /// The answers by the upstream's keys: the text of a JSON object.

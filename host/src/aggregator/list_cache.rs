@@ -18,7 +18,7 @@ use ptc_base::ordinary_file;
 use ptc_base::time;
 use ptc_base::visible::visible_line;
 use ptc_secret::credentials::Redactor;
-use ptc_upstreams::config::{Routing, Transport, UpstreamConfig, named_variables};
+use ptc_upstreams::config::{PinPolicy, Routing, Transport, UpstreamConfig, named_variables};
 use ptc_upstreams::upstream::{Introduction, Offers, ToolInfo};
 
 /// Longest file that is read or written, in bytes.
@@ -59,7 +59,8 @@ impl ListCache {
 
 /// An upstream as its entry defines it, without values from the process that starts it.
 fn configured(upstream: &UpstreamConfig) -> UpstreamConfig {
-    let mut configured = upstream.clone();
+    // Lists are held to the pins of the moment when they are read.
+    let mut configured = UpstreamConfig { pin: PinPolicy::default(), pins: None, ..upstream.clone() };
     match &mut configured.transport {
         Transport::Stdio(entry) => entry.env = named_variables(&entry.env),
         Transport::Http(entry) => entry.routing = Routing::Direct,

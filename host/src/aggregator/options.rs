@@ -3,6 +3,7 @@
 use super::audit::CallAudit;
 use super::list_cache::ListCache;
 use super::sampler::Sampler;
+use crate::catalog::Exposure;
 use ptc_base::memory::MemoryBudget;
 use ptc_base::time::Clock;
 use ptc_http::Client;
@@ -91,6 +92,8 @@ pub struct AggregatorOptions {
     pub http: Client,
     /// Whether call records carry an overview of the value, which costs a second pass over each answer.
     pub overviews: bool,
+    /// The tools that our own clients have as tools, if any.
+    pub exposure: Option<Exposure>,
     /// Whether `doc` shows the shape of the first answer of a tool that describes none, to the principal that got it.
     pub seen_shapes: bool,
     /// Where the lists of the last start are, for descriptions that are wanted before all has started (frozen mode).
@@ -107,6 +110,8 @@ pub struct AggregatorOptions {
     pub shown_to: Option<Arc<str>>,
     /// The origin of the page on which callers sign in, if there is one.
     pub sign_in_page: Option<Arc<str>>,
+    /// Whether the bearers of access tokens can sign in there at their issuer.
+    pub sign_in_page_has_login: bool,
     /// Whether upstreams may have people asked. The capability is announced to them.
     pub questions: bool,
     /// Whether upstreams may answer calls with tasks, which are waited for. The capability is announced to them.
@@ -135,6 +140,7 @@ impl AggregatorOptions {
             redactor: Redactor::new(),
             http: Client::new(),
             overviews: false,
+            exposure: None,
             seen_shapes: true,
             shown_to: None,
             list_cache: None,
@@ -143,6 +149,7 @@ impl AggregatorOptions {
             clock: Clock::current(),
             principal: Some(PROCESS.into()),
             sign_in_page: None,
+            sign_in_page_has_login: false,
             questions: false,
             tasks: false,
             sampler: None,

@@ -29,6 +29,7 @@ impl Aggregator {
         let principal = call.caller.principal.map(|name| &**name);
         let view = self.view_of_name(call.caller.principal);
         let Some(member) = view.member(server) else {
+            view.records_denial(server, call.tool);
             return Err(CallFault::upstream_error(format!("no upstream '{server}' configured")));
         };
         let (bytes, most) =

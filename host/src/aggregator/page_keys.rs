@@ -8,6 +8,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 /// Longest arguments that are read, in bytes of JSON.
 const MOST_BYTES: usize = 4096;
 
+/// The arguments of a call, the text of a JSON object, that choose a page.
+pub fn sent_pages(arguments: &[u8], parameters: &Parameters) -> PageArguments {
+    page_keys(arguments, parameters, false).0
+}
+
 /// The call's arguments that choose a page, and the record of its page: calls that differ only in the page belong to one group.
 #[expect(clippy::disallowed_methods, reason = "entry point: page_keys()")]
 pub(super) fn page_keys(

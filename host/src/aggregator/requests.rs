@@ -1,5 +1,6 @@
 //! Dispatch of programs' requests by kind.
 
+use super::audit::DenialReason;
 use super::runtime::Aggregator;
 use super::{call, discovery, features};
 use futures_util::future::LocalBoxFuture;
@@ -29,6 +30,19 @@ impl HostCalls for Aggregator {
             Some(trace) => Box::pin(trace::within(trace, answer)),
             None => answer,
         }
+    }
+
+    fn refused(&self, run: &RunContext, request: &HostRequest) {
+        let (upstream, tool) = match request {
+            HostRequest::Upstream(call) => match (&call.server, &call.tool) {
+                (Ok(server), Ok(tool)) => (server, tool.as_str()),
+                // It names no tool.
+                _ => return,
+            },
+            HostRequest::Feature(request) => (&request.server, features::asked_method(request.feature)),
+            _ => return,
+        };
+        call::record_denial(self, run, upstream, tool, Some(DenialReason::ProgramHead));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The running upstreams of a process, and the catalog that they fill.
 
 use super::audit::CallAudit;
+use super::call_watch::CallWatch;
 use super::configured_upstream::ConfiguredUpstream;
 use super::list_cache::{CachedLists, UpstreamListing};
 use super::options::{AggregatorLimits, SnapshotMode};
@@ -10,7 +11,7 @@ use super::sampler::{Sampler, SamplingCounts};
 use super::seen_shapes::SeenShapes;
 use super::upkeep::follow_own;
 use super::view::Views;
-use crate::catalog::{Catalog, ServerEntry};
+use crate::catalog::{Catalog, Exposure, ServerEntry};
 use futures_util::future::join_all;
 use ptc_base::memory::MemoryBudget;
 use ptc_base::pace::apart;
@@ -18,7 +19,7 @@ use ptc_base::sync::{Mutex, RwLock};
 use ptc_base::time::Clock;
 use ptc_policy::CurrentPolicy;
 use ptc_secret::credentials::{CredentialStore, Redactor};
-use ptc_upstreams::config::{RootsConfig, UpstreamConfig};
+use ptc_upstreams::config::{PinReport, RootsConfig, UpstreamConfig};
 use ptc_upstreams::mcp::ClientRoots;
 use ptc_upstreams::sign_in::SignInCounts;
 use ptc_upstreams::upstream::{CallFault, Caller, FaultReason, Phase, ToolInfo, Upstream};
@@ -48,6 +49,8 @@ pub struct Aggregator {
     pub(super) redactor: Redactor,
     pub(super) limits: AggregatorLimits,
     pub(super) overviews: bool,
+    /// The tools that our own clients have as tools, if any.
+    pub(super) exposure: Option<Exposure>,
     /// The shapes that `doc` adds, unless the operator does not want it.
     pub(super) seen: Option<Arc<SeenShapes>>,
     /// The only principal that programs run for: the tools that it is shown have the shapes that it had seen.
@@ -60,6 +63,8 @@ pub struct Aggregator {
     pub(super) sampler: Option<Arc<dyn Sampler>>,
     /// Receives each call.
     pub(super) audit: Option<Arc<dyn CallAudit>>,
+    /// Is told of calls while their programs run, once somebody wants to be: the same of all sets.
+    pub(super) watch: Arc<OnceLock<Arc<dyn CallWatch>>>,
     /// The time of day, by which approvals grow old.
     pub(super) clock: Clock,
     /// How long an approval is good for.
@@ -72,6 +77,8 @@ pub struct Aggregator {
     pub(super) client_roots: ClientRoots,
     /// Told of each change of the catalog that programs see.
     pub(super) changes: Arc<watch::Sender<()>>,
+    /// Told of each list of tools that an upstream has given for all callers.
+    pub(super) listings: Arc<watch::Sender<()>>,
     /// What callers may do; `None` if everybody may do everything.
     pub(super) policy: Option<Arc<CurrentPolicy>>,
     /// The catalogs as callers see them.
@@ -87,6 +94,12 @@ pub struct Aggregator {
 }
 
 impl Aggregator {
+    /// Tells `watch` of the calls of programs from now on, unless another one is told of them. The sets that succeed this one do so,
+    /// too.
+    pub fn watch_calls(&self, watch: Arc<dyn CallWatch>) {
+        let _ = self.watch.set(watch);
+    }
+
     /// The catalog that programs see now, before it is filtered.
     pub(super) fn catalog(&self) -> Catalog {
         self.catalog.read().clone()
@@ -142,6 +155,17 @@ impl Aggregator {
     /// Tells of changes of the catalog that programs see.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
+    }
+
+    /// Tells of each list of tools that an upstream has given for all callers, in every mode.
+    pub fn listings(&self) -> watch::Receiver<()> {
+        self.listings.subscribe()
+    }
+
+    /// Whether the tools of an upstream are known of all callers by now; one that there is not has none.
+    pub fn is_listed(&self, upstream: &str) -> bool {
+        let present = self.present.read();
+        present.server(upstream).is_none_or(|entry| entry.loaded)
     }
 
     /// The redactor that knows the secrets of the configuration.
@@ -208,6 +232,15 @@ impl Aggregator {
             *catalog = flagged;
             self.changes.send_replace(());
         }
+    }
+
+    /// How the list of each upstream that was read last stands to the lock, in order of names; those that are held to none are
+    /// left out.
+    pub fn pin_reports(&self) -> impl Iterator<Item = (&str, Arc<PinReport>)> {
+        self.members.iter().filter_map(|(name, member)| {
+            member.config.pins.as_ref()?;
+            Some((name.as_str(), member.pins.last().unwrap_or_default()))
+        })
     }
 
     /// The sign-in counts of each upstream that has some, in order of names.
@@ -306,10 +339,11 @@ impl Aggregator {
     ) -> ServerEntry {
         let bytes = tools.iter().map(|tool| tool.json.get().len()).sum();
         let (config, redactor, listed) = (member.config.clone(), self.redactor.clone(), tools.clone());
-        let introduction = upstream.introduction();
+        let (introduction, exposure) = (upstream.introduction(), self.exposure.clone());
         let entry = apart(bytes, move || {
             let tools = listed.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
-            ServerEntry::loaded(&config, tools, &redactor).introduced(&introduction, &redactor)
+            let entry = ServerEntry::loaded(&config, tools, &redactor).introduced(&introduction, &redactor);
+            entry.exposed(exposure.as_ref())
         })
         .await;
         let caller = Caller { principal: account, account, ..Caller::default() };
@@ -317,6 +351,9 @@ impl Aggregator {
         let entry = entry.serving(roots);
         for remark in entry.remarks() {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
+        }
+        if let Some(report) = entry.pins() {
+            member.pins.note(&member.config.name, report);
         }
         entry
     }
@@ -343,6 +380,7 @@ impl Aggregator {
             *catalog = catalog.with_server(entry);
             self.changes.send_replace(());
         }
+        self.listings.send_replace(());
         *member.taken() = Some(tools.clone());
     }
 
@@ -351,16 +389,20 @@ impl Aggregator {
         self.upkeep.lock().spawn_on(task, &self.owner);
     }
 
-    /// The upstream of this entry, and what the catalog says of it, if it is the same as ours of that name.
+    /// The upstream of this entry, if it needs no other connection than ours of that name; with what the catalog says of it, if the
+    /// entry is the same.
     pub(super) fn staying(
         &self,
         config: &UpstreamConfig,
         credentials: &CredentialStore,
     ) -> Option<(ConfiguredUpstream, Option<Arc<ServerEntry>>)> {
         let member = self.members.get(&config.name)?;
-        let is_same = config.is_same(credentials, (&member.config, &self.credentials));
-        if !is_same || !member.has_its_document() {
+        let ours = (&member.config, &*self.credentials);
+        if !member.has_its_document() {
             return None;
+        }
+        if !config.is_same(credentials, ours) {
+            return config.connects_as(credentials, ours).then(|| (member.stays_as(config.clone()), None));
         }
         // Entry and list change together under this lock.
         let present = self.present.read();

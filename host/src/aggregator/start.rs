@@ -22,7 +22,7 @@ use ptc_upstreams::sign_in::{SignIn, SignInContext, Site};
 use ptc_upstreams::upstream::connections::Connections;
 use ptc_upstreams::upstream::per_principal::PerPrincipal;
 use ptc_upstreams::upstream::unavailable_upstream::UnsetUpstream;
-use ptc_upstreams::upstream::{CallFault, FaultReason, Upstream, Visits};
+use ptc_upstreams::upstream::{CallFault, FaultReason, Phase, Upstream, Visits};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -121,7 +121,10 @@ impl Aggregator {
         let known = before.and_then(|before| before.seen.clone());
         let seen = known.or_else(|| seen_shapes.then(|| Arc::new(SeenShapes::kept_in(shapes))));
         let shown_to = options.shown_to;
-        let remembered = remembered.unwrap_or_default().into_iter().map(|(name, server)| match &seen {
+        let exposure = options.exposure;
+        let remembered = remembered.unwrap_or_default().into_iter();
+        let remembered = remembered.map(|(name, server)| (name, server.exposed(exposure.as_ref())));
+        let remembered = remembered.map(|(name, server)| match &seen {
             Some(seen) => (name, Arc::new(seen.remembered(shown_to.as_ref(), server))),
             None => (name, Arc::new(server)),
         });
@@ -139,18 +142,21 @@ impl Aggregator {
             redactor,
             limits,
             overviews,
+            exposure,
             seen,
             shown_to,
             questions,
             tasks,
             sampler,
             audit,
+            watch: before.map(|before| before.watch.clone()).unwrap_or_default(),
             clock,
             approval_ttl,
             memory,
             owner,
             client_roots,
             changes: before.map(|before| before.changes.clone()).unwrap_or_default(),
+            listings: before.map(|before| before.listings.clone()).unwrap_or_default(),
             policy: options.policy,
             views: Views::default(),
             own_lists,
@@ -201,10 +207,12 @@ impl Aggregator {
         // OpenAPI documents are loaded at the start in both modes: their operations are compiled before anything
         // is offered.
         let at_start = |member: &&ConfiguredUpstream| {
-            self.mode == SnapshotMode::Frozen || matches!(member.config.transport, Transport::OpenApi(_))
+            self.mode == SnapshotMode::Frozen
+                || matches!(member.config.transport, Transport::OpenApi(_))
+                || (member.has_new_entry && member.handle.health().phase == Phase::Started)
         };
         let (members, stayed): (Vec<_>, Vec<_>) =
-            self.members.values().filter(at_start).partition(|member| member.is_new);
+            self.members.values().filter(at_start).partition(|member| member.is_new || member.has_new_entry);
         let catalog = self.catalog();
         let is_unloaded = |member: &&ConfiguredUpstream| {
             let entry = catalog.server(&member.config.name);
@@ -258,6 +266,7 @@ fn members(
         http: options.http.clone(),
         owner: options.owner.clone(),
         page: options.sign_in_page.clone(),
+        page_has_login: options.sign_in_page_has_login,
     };
     let mut members = BTreeMap::new();
     let mut stayed = Vec::new();

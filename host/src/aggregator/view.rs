@@ -4,15 +4,18 @@
 //! Catalogs are filtered once for each grant and snapshot: callers whom the same rules match share them, and an upstream of which
 //! a caller sees everything keeps its entry.
 
-use super::audit::DenialReason;
+use super::audit::{AuditedDenial, DenialReason};
 use super::configured_upstream::ConfiguredUpstream;
 use super::runtime::Aggregator;
-use crate::catalog::{Catalog, Restrictions, ServerEntry, ToolEntry, only_listed, unknown_tool};
+use crate::catalog::{
+    Catalog, MAX_TOOL_NAME, Restrictions, ServerEntry, ToolEntry, only_listed, refused_unlisted, unknown_tool,
+};
 use ptc_base::pace::{AT_ONCE, apart};
 use ptc_base::sync::Mutex;
+use ptc_base::text::clip;
 use ptc_engine::RunContext;
 use ptc_policy::{Access, Authority, Grant, Identity};
-use ptc_upstreams::config::{OAuthIdentity, UpstreamConfig};
+use ptc_upstreams::config::{OAuthIdentity, PinReport, UpstreamConfig};
 use ptc_upstreams::sign_in::{PROCESS, Site};
 use ptc_upstreams::upstream::{Caller, Offers, Upstream};
 use std::borrow::Cow;
@@ -41,10 +44,20 @@ impl Aggregator {
         self.view_by(authority, "")
     }
 
-    /// What the caller of a program sees.
+    /// What the caller of a program sees, within what the heads of kept programs name.
     pub(super) fn view_of<'a>(&'a self, run: &'a RunContext) -> View<'a> {
         let principal = run.principal.as_ref();
-        View { principal, ..self.view_by(run.authority.as_ref(), name_of(principal)) }
+        let renewed = match (&run.authority, &self.policy) {
+            // A program keeps the policy of its beginning until it waits for people.
+            (Some(known), Some(policy)) if run.has_waited() => Some(policy.renewed(known)),
+            _ => None,
+        };
+        let view = self.view_by(renewed.as_ref().or(run.authority.as_ref()), name_of(principal));
+        let grant = match (view.grant, &run.scope) {
+            (Some(grant), Some(scope)) => Some(self.views.narrowed(&grant, scope)),
+            (grant, scope) => grant.or_else(|| scope.clone()),
+        };
+        View { aggregator: self, grant, principal }
     }
 
     /// What a caller sees of which nothing but the name is known.
@@ -91,9 +104,15 @@ impl<'a> View<'a> {
         self.seen(self.aggregator.catalog())
     }
 
-    /// The upstreams' current tools.
-    pub(super) fn present(&self) -> Catalog {
+    /// The upstreams' tools as they list them by now, in every mode; lists of the last start are none of these. Calls are checked against
+    /// them, and kept programs judged by them.
+    pub fn present(&self) -> Catalog {
         self.seen(self.aggregator.present())
+    }
+
+    /// How the current tools of an upstream that the caller sees stand to the lock; `None` if they are held to none.
+    pub fn pins(&self, upstream: &str) -> Option<Arc<PinReport>> {
+        self.present().server(upstream)?.pins().cloned()
     }
 
     /// The catalog that tool descriptions show: in frozen mode the state when all had been started, and until then the current
@@ -135,6 +154,26 @@ impl<'a> View<'a> {
         self.grant.as_ref()?.identity(&member.config.name)
     }
 
+    /// The upstreams that list their tools for the caller alone, and have not done so yet.
+    pub fn unlisted(&self) -> Vec<&'a str> {
+        let members = self.aggregator.members.values().filter(|member| self.sees(&member.config.name));
+        let unlisted = members.filter(|member| match self.list_of(&member.config.name) {
+            ListOf::Account(Some(account), config) => !self.aggregator.own_lists.has(&config.name, account),
+            ListOf::Account(None, _) | ListOf::All => false,
+        });
+        unlisted.map(|member| member.config.name.as_str()).collect()
+    }
+
+    /// Has them listed, as far as the caller is signed in to them.
+    pub async fn load_unlisted(&self) {
+        let loads = self.unlisted().into_iter().map(|name| self.aggregator.load_for(name, self.caller(name)));
+        for loaded in futures_util::future::join_all(loads).await {
+            if let Err(fault) = loaded {
+                tracing::debug!(event = "own_list_unknown", reason = %fault.reason);
+            }
+        }
+    }
+
     /// The account with which the caller calls an upstream, where a rule chooses.
     pub(super) fn account(&self, member: &ConfiguredUpstream) -> Option<&'a Arc<str>> {
         match self.identity(member)? {
@@ -152,6 +191,11 @@ impl<'a> View<'a> {
     /// Whether the caller sees the upstream of this name. It may be none that is configured.
     pub fn sees(&self, upstream: &str) -> bool {
         self.grant.as_ref().is_none_or(|grant| grant.upstream(upstream))
+    }
+
+    /// Whether the caller may call a tool, by its name and whatever its arguments are. It may be none that there is.
+    pub fn may_call(&self, upstream: &str, tool: &str) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grant.tool(upstream, tool) == Access::Allowed)
     }
 
     /// The upstreams in order of names, with their handles.
@@ -195,6 +239,14 @@ impl<'a> View<'a> {
         self.aggregator
     }
 
+    /// Whether the same rules hold as for another view.
+    pub(super) fn has_grant_of(&self, other: &View<'_>) -> bool {
+        match (&self.grant, &other.grant) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
+    }
+
     /// The rules that hold for the caller; `None` without a policy.
     pub(super) fn grant(&self) -> Option<&Arc<Grant>> {
         self.grant.as_ref()
@@ -205,8 +257,28 @@ impl<'a> View<'a> {
         self.aggregator.members.get(&entry.name)
     }
 
-    /// Why the policy denies the caller a tool, whatever its arguments are; `None` if it does not, or there is no such upstream.
+    /// Why the caller is denied a tool, whatever its arguments are; `None` if it is not, or there is no such upstream.
     pub(super) fn denial(&self, upstream: &str, tool: &str) -> Option<DenialReason> {
+        let by_pins = || {
+            let present = self.present();
+            let refusal = refused_unlisted(present.server(upstream)?, tool);
+            refusal.map(|_| DenialReason::ToolNotAccepted)
+        };
+        self.denial_by_policy(upstream, tool).or_else(by_pins)
+    }
+
+    /// Tells the operator's record that the policy denies the caller a call of a tool that no program asked for, and that gets no
+    /// further than its name; `false` if the policy does not deny it.
+    pub fn records_denial(&self, upstream: &str, tool: &str) -> bool {
+        let Some(reason) = self.denial_by_policy(upstream, tool) else { return false };
+        if let Some(audit) = &self.aggregator.audit {
+            let (principal, tool) = (self.principal.map(|name| &**name), clip(tool, MAX_TOOL_NAME));
+            audit.denied(&AuditedDenial { principal, eval: None, run_id: None, upstream, tool, reason });
+        }
+        true
+    }
+
+    fn denial_by_policy(&self, upstream: &str, tool: &str) -> Option<DenialReason> {
         let grant = self.grant.as_ref().filter(|_| self.aggregator.members.contains_key(upstream))?;
         if !grant.upstream(upstream) {
             return Some(DenialReason::UpstreamHidden);
@@ -231,7 +303,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether the caller may make a call of a tool of this entry with these arguments, the text of one JSON object. `described`:
-    /// what the entry says of the tool.
+    /// what the entry says of the tool. Where the upstream is held to its pins, a tool that it says nothing of is refused.
     ///
     /// # Errors
     /// Why not: the text with which its program ends.
@@ -242,6 +314,11 @@ impl<'a> View<'a> {
         described: Option<&ToolEntry>,
         arguments: &[u8],
     ) -> Result<(), String> {
+        if described.is_none()
+            && let Some(text) = refused_unlisted(entry, tool)
+        {
+            return Err(text);
+        }
         let Some(grant) = &self.grant else { return Ok(()) };
         let refusal = match described {
             Some(_) => entry.refuses(tool).then(|| only_listed(&entry.name, tool)),
@@ -286,7 +363,14 @@ fn check_arguments(grant: &Grant, upstream: &str, tool: &str, arguments: &[u8]) 
 
 /// Filtered catalogs, those that were used last first.
 #[derive(Default)]
-pub(super) struct Views(Mutex<VecDeque<GrantCatalogs>>);
+pub(super) struct Views(Mutex<KnownViews>);
+
+#[derive(Default)]
+struct KnownViews {
+    catalogs: VecDeque<GrantCatalogs>,
+    /// Grants of callers, what heads of kept programs name, and what both allow: the latest last.
+    narrowed: VecDeque<[Arc<Grant>; 3]>,
+}
 
 /// The snapshots of which a grant has its own, the latest first.
 struct GrantCatalogs {
@@ -301,9 +385,25 @@ struct Snapshot {
 }
 
 impl Views {
+    /// What both the grant of a caller and the heads of the programs that run allow. The same two give the same one again.
+    fn narrowed(&self, grant: &Arc<Grant>, scope: &Arc<Grant>) -> Arc<Grant> {
+        let narrowed = &mut self.0.lock().narrowed;
+        let is_known =
+            |[own, part, _]: &&[Arc<Grant>; 3]| Arc::ptr_eq(own, grant) && Arc::ptr_eq(part, scope);
+        if let Some([.., known]) = narrowed.iter().find(is_known) {
+            return known.clone();
+        }
+        let fresh = Arc::new(grant.within(scope));
+        if narrowed.len() == MOST_GRANTS {
+            narrowed.pop_front();
+        }
+        narrowed.push_back([grant.clone(), scope.clone(), fresh.clone()]);
+        fresh
+    }
+
     /// What `grant` shows of `all`. The same entry of an upstream gives the same entry again.
     fn filtered(&self, grant: &Arc<Grant>, all: Catalog) -> Catalog {
-        let mut views = self.0.lock();
+        let views = &mut self.0.lock().catalogs;
         match views.iter().position(|known| Arc::ptr_eq(&known.grant, grant)) {
             Some(0) => {}
             Some(at) => {
@@ -428,8 +528,8 @@ mod tests {
             views.filtered(grant, all.clone());
             assert!(views.filtered(&grants[0], all.clone()).is(&first));
         }
-        assert_eq!(views.0.lock().len(), MOST_GRANTS);
-        assert!(!views.0.lock().iter().any(|known| Arc::ptr_eq(&known.grant, &grants[1])));
+        assert_eq!(views.0.lock().catalogs.len(), MOST_GRANTS);
+        assert!(!views.0.lock().catalogs.iter().any(|known| Arc::ptr_eq(&known.grant, &grants[1])));
     }
 
     #[test]

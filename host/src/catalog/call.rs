@@ -9,6 +9,7 @@ use ptc_vm::machine::{ArgumentsError, UpstreamCall};
 
 use super::arguments::{SpelledArguments, spell_arguments};
 use super::doc::{call_example, named_tool};
+use super::not_accepted::withheld;
 use super::payload::may_wrap;
 use super::rest_arguments::check_rest_arguments;
 use super::{Catalog, ServerEntry, ToolEntry};
@@ -184,6 +185,11 @@ fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<ToolName<'c
     }
     let server = catalog.server(name).ok_or_else(|| unknown_server(catalog, name))?;
     let tool = server.tool(tool_name);
+    if tool.is_none()
+        && let Some(text) = withheld(server, tool_name)
+    {
+        return Err(text);
+    }
     if tool.is_none() && (server.loaded || tool_name.len() > MAX_TOOL_NAME) {
         return Err(unknown_tool(server, tool_name));
     }

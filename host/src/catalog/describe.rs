@@ -5,7 +5,7 @@ use ptc_mcp::json::string_len;
 use super::access::{marked_name, writes};
 use super::search::server_description;
 use super::shape::{MAX_CHARS, MAX_FULL_CHARS, Shapes};
-use super::{Catalog, ServerEntry, doc};
+use super::{Catalog, DescribedProgram, ServerEntry, doc};
 use ptc_base::text::{cut, named, short_line, string_literal};
 
 /// Longest description of a tool, in characters.
@@ -102,20 +102,27 @@ const DETAILS: [Detail; 18] = [
 /// The catalog part of the `lisp_eval` and `lisp_session_eval` descriptions. `room` is the number of characters left beside the
 /// rest of a description that clients cut; `bytes` is the size that the text may take in a message where they do not.
 /// [`CatalogMode::Inline`] ignores both.
-pub fn describe(catalog: &Catalog, mode: CatalogMode, bytes: usize, room: usize) -> CatalogText {
+/// `programs` are the kept programs that the reader is served: they come first.
+pub fn describe(
+    catalog: &Catalog,
+    programs: &[DescribedProgram],
+    mode: CatalogMode,
+    bytes: usize,
+    room: usize,
+) -> CatalogText {
     let whole = |text| CatalogText { short: text, whole: None };
     match mode {
         CatalogMode::Inline => {
-            let mut text = Listing::of(catalog).text(DETAILS[0], usize::MAX);
+            let mut text = Listing::of(catalog, programs).text(DETAILS[0], usize::MAX);
             push_warnings(catalog, &mut text);
             whole(text)
         }
-        CatalogMode::Lazy => whole(short_server_list(catalog, room)),
+        CatalogMode::Lazy => whole(short_list(catalog, programs, room)),
         CatalogMode::Auto => {
-            let listing = Listing::of(catalog);
+            let listing = Listing::of(catalog, programs);
             let short = listing
                 .fitted(|text| text.chars().count() <= room)
-                .unwrap_or_else(|| short_server_list(catalog, room));
+                .unwrap_or_else(|| short_list(catalog, programs, room));
             let longer =
                 listing.fitted(|text| string_len(text) <= bytes).filter(|text| text.len() > short.len());
             CatalogText { short, whole: longer }
@@ -125,6 +132,8 @@ pub fn describe(catalog: &Catalog, mode: CatalogMode, bytes: usize, room: usize)
 
 /// The servers with the lines of their tools, each part of which is made once.
 struct Listing<'c> {
+    /// Of the kept programs.
+    programs: Vec<ToolLines>,
     servers: Vec<(&'c ServerEntry, Vec<ToolLines>)>,
 }
 
@@ -138,7 +147,13 @@ struct ToolLines {
 }
 
 impl<'c> Listing<'c> {
-    fn of(catalog: &'c Catalog) -> Self {
+    fn of(catalog: &'c Catalog, programs: &[DescribedProgram]) -> Self {
+        let of_program = |program: &DescribedProgram| ToolLines {
+            name: format!("program/{}", program.name),
+            writes: false,
+            description: short_line(&program.description, TOOL_DESCRIPTION),
+            shapes: Shapes::of_program(program),
+        };
         let lines = |server: &ServerEntry| {
             let tools = server.tools().iter().map(|tool| ToolLines {
                 name: marked_name(tool),
@@ -148,7 +163,10 @@ impl<'c> Listing<'c> {
             });
             tools.collect()
         };
-        Self { servers: catalog.servers().map(|server| (server, lines(server))).collect() }
+        Self {
+            programs: programs.iter().map(of_program).collect(),
+            servers: catalog.servers().map(|server| (server, lines(server))).collect(),
+        }
     }
 
     /// The text that says most and fits: less of each tool, then only the first tools of the largest servers. `None` if not
@@ -174,12 +192,25 @@ impl<'c> Listing<'c> {
     }
 
     fn largest(&self) -> usize {
-        self.servers.iter().map(|(_, tools)| tools.len()).max().unwrap_or_default()
+        let of_servers = self.servers.iter().map(|(_, tools)| tools.len());
+        of_servers.chain([self.programs.len()]).max().unwrap_or_default()
     }
 
-    /// Each server with its first tools, at most `most` of them.
+    /// The kept programs, then each server with its first tools, at most `most` of them.
     fn text(&self, detail: Detail, most: usize) -> String {
-        let mut text = HEADING.to_owned();
+        let mut text = String::new();
+        if !self.programs.is_empty() {
+            text.push_str(PROGRAMS);
+            push_lines(&mut text, "\n", self.programs.iter().take(most), detail);
+            if self.programs.len() > most {
+                text.push_str(&format!("\n- and {} more, (dir 'program)", self.programs.len() - most));
+            }
+            if self.servers.is_empty() {
+                return text;
+            }
+            text.push('\n');
+        }
+        text.push_str(HEADING);
         if self.servers.is_empty() {
             text.push_str(" none");
         }
@@ -188,17 +219,7 @@ impl<'c> Listing<'c> {
             if !tools.is_empty() {
                 text.push_str("\n  Tools:");
             }
-            for ToolLines { name, writes, description, shapes } in tools.iter().take(most) {
-                let room = if *writes { detail.writes } else { detail.reads };
-                let description = match room.description {
-                    0 => String::new(),
-                    characters => cut(description.clone(), characters),
-                };
-                text.push_str(&format!("\n  - {}", named(name, &description)));
-                if room.shape > 0 {
-                    text.push_str(&format!("\n    {}", shapes.within(room.shape)));
-                }
-            }
+            push_lines(&mut text, "\n  ", tools.iter().take(most), detail);
             if tools.len() > most {
                 let (more, name) = (tools.len() - most, string_literal(&server.name));
                 text.push_str(&format!("\n  - and {more} more, (doc {name})"));
@@ -208,10 +229,30 @@ impl<'c> Listing<'c> {
     }
 }
 
+/// Appends the lines of tools or programs, each behind this indentation.
+fn push_lines<'l>(
+    text: &mut String,
+    indentation: &str,
+    lines: impl Iterator<Item = &'l ToolLines>,
+    detail: Detail,
+) {
+    for ToolLines { name, writes, description, shapes } in lines {
+        let room = if *writes { detail.writes } else { detail.reads };
+        let description = match room.description {
+            0 => String::new(),
+            characters => cut(description.clone(), characters),
+        };
+        text.push_str(&format!("{indentation}- {}", named(name, &description)));
+        if room.shape > 0 {
+            text.push_str(&format!("{indentation}  {}", shapes.within(room.shape)));
+        }
+    }
+}
+
 /// The "synthetic discovery snapshot" of the planner prompt: the answers that the discovery forms would give, in at most
 /// `bytes` bytes if the mode is not [`CatalogMode::Inline`].
-pub fn snapshot(catalog: &Catalog, mode: CatalogMode, bytes: usize) -> String {
-    let with_tools = |descriptions| snapshot_text(catalog, Some(descriptions));
+pub fn snapshot(catalog: &Catalog, programs: &[DescribedProgram], mode: CatalogMode, bytes: usize) -> String {
+    let with_tools = |descriptions| snapshot_text(catalog, programs, Some(descriptions));
     let known = catalog.servers().all(|server| server.loaded);
     match mode {
         CatalogMode::Inline => {
@@ -224,8 +265,8 @@ pub fn snapshot(catalog: &Catalog, mode: CatalogMode, bytes: usize) -> String {
             .into_iter()
             .map(with_tools)
             .find(|text| text.len() <= bytes)
-            .unwrap_or_else(|| snapshot_text(catalog, None)),
-        CatalogMode::Auto | CatalogMode::Lazy => snapshot_text(catalog, None),
+            .unwrap_or_else(|| snapshot_text(catalog, programs, None)),
+        CatalogMode::Auto | CatalogMode::Lazy => snapshot_text(catalog, programs, None),
     }
 }
 
@@ -236,6 +277,38 @@ fn push_warnings(catalog: &Catalog, text: &mut String) {
 }
 
 const HEADING: &str = "Configured upstream MCP servers:";
+
+/// Before the lines of kept programs.
+const PROGRAMS: &str =
+    "Kept programs, tested and approved: call one first where it does what you need, (program/NAME {...}).";
+
+/// What is told of programs where there is no room for their lines: the names of the first, within half of the room.
+fn program_names(programs: &[DescribedProgram], room: usize) -> String {
+    let mut text = "Kept programs, (doc 'program/NAME):".to_owned();
+    for (before, program) in programs.iter().enumerate() {
+        let comma = if before == 0 { " " } else { ", " };
+        if text.len() + comma.len() + program.name.len() > room / 2 {
+            text.push_str(&format!("{comma}{} more, (dir 'program)", programs.len() - before));
+            break;
+        }
+        text.push_str(comma);
+        text.push_str(&program.name);
+    }
+    text
+}
+
+/// The kept programs and the servers alone, in at most `room` characters if that is possible.
+fn short_list(catalog: &Catalog, programs: &[DescribedProgram], room: usize) -> String {
+    if programs.is_empty() {
+        return short_server_list(catalog, room);
+    }
+    let names = program_names(programs, room);
+    if catalog.servers().len() == 0 {
+        return names;
+    }
+    let left = room.saturating_sub(names.chars().count() + 1);
+    format!("{names}\n{}", short_server_list(catalog, left))
+}
 
 /// The servers alone in at most `room` characters: without descriptions, then without the last servers, where all that
 /// is too long. Those whose tools are known come first then: they work.
@@ -290,8 +363,8 @@ fn tool_count(server: &ServerEntry) -> String {
     }
 }
 
-/// `descriptions` says whether tools are described; `None` leaves them out.
-fn snapshot_text(catalog: &Catalog, descriptions: Option<bool>) -> String {
+/// `descriptions` says whether tools and programs are described; `None` leaves tools out.
+fn snapshot_text(catalog: &Catalog, programs: &[DescribedProgram], descriptions: Option<bool>) -> String {
     let servers: Vec<String> = catalog
         .servers()
         .map(|server| {
@@ -306,6 +379,17 @@ fn snapshot_text(catalog: &Catalog, descriptions: Option<bool>) -> String {
         })
         .collect();
     let mut text = "Synthetic discovery snapshot for configured upstreams:\n".to_owned();
+    if !programs.is_empty() {
+        let line = |program: &DescribedProgram| {
+            let description = match descriptions {
+                Some(true) => short_line(&program.description, TOOL_DESCRIPTION),
+                _ => String::new(),
+            };
+            string_literal(&named(&format!("program/{}", program.name), &description))
+        };
+        let lines: Vec<String> = programs.iter().take(SNAPSHOT_DIR).map(line).collect();
+        push_form(&mut text, &format!("(dir 'program {{:limit {SNAPSHOT_DIR}}})"), &lines);
+    }
     push_form(&mut text, "(tool/servers)", &servers);
     let Some(descriptions) = descriptions else { return text };
     let with_tools = || catalog.servers().filter(|server| !server.tools().is_empty());
@@ -387,28 +471,74 @@ Configured upstream MCP servers:
 
     /// The text for a description that is cut at this length.
     fn short(catalog: &Catalog, mode: CatalogMode, room: usize) -> String {
-        describe(catalog, mode, 0, room).short
+        describe(catalog, &[], mode, 0, room).short
     }
 
     #[test]
     fn inline_text_is_the_seeds_example_with_shapes() {
         for (mode, room) in [(CatalogMode::Inline, ROOM), (CatalogMode::Inline, 0), (CatalogMode::Auto, ROOM)]
         {
-            let text = describe(&loaded(), mode, 0, room);
+            let text = describe(&loaded(), &[], mode, 0, room);
             assert_eq!(text, CatalogText { short: SHAPES.to_owned(), whole: None });
         }
         let without: Vec<&str> = SHAPES.lines().filter(|line| !line.starts_with("    ")).collect();
         assert_eq!(without.join("\n"), SEED);
     }
 
+    fn programs(count: usize) -> Vec<DescribedProgram> {
+        let program = |number| DescribedProgram {
+            name: format!("report-{number}"),
+            description: "Adds up invoices.".into(),
+            input: json!({"type": "object", "properties": {"customer": {"type": "string"}}, "required": ["customer"]}),
+            output: Some(json!({"type": "object", "properties": {"cents": {"type": "integer"}}})),
+        };
+        (0..count).map(program).collect()
+    }
+
+    #[test]
+    fn kept_programs_come_first_and_share_the_room() {
+        let text =
+            |catalog: &Catalog, count, mode, room| describe(catalog, &programs(count), mode, 0, room).short;
+        let one =
+            format!("{PROGRAMS}\n- program/report-0 - Adds up invoices.\n  {{customer}} → {{\"cents\"}}");
+        assert_eq!(text(&loaded(), 1, CatalogMode::Auto, ROOM), format!("{one}\n{SHAPES}"));
+        assert_eq!(
+            text(&Catalog::default(), 1, CatalogMode::Auto, ROOM),
+            one,
+            "where there are no upstreams"
+        );
+        let names =
+            "Kept programs, (doc 'program/NAME): report-0, report-1, report-2, 37 more, (dir 'program)";
+        let lazy = text(&loaded(), 40, CatalogMode::Lazy, 130);
+        assert!(lazy.starts_with(&format!("{names}\n{HEADING}")), "{lazy}");
+        assert_eq!(
+            text(&Catalog::default(), 1, CatalogMode::Lazy, 200),
+            "Kept programs, (doc 'program/NAME): report-0"
+        );
+        for room in [300, 600, 1200, 2400] {
+            let text = text(&loaded(), 1000, CatalogMode::Auto, room);
+            assert!(text.chars().count() <= room && text.starts_with("Kept programs, "), "{room}: {text}");
+            assert!(text.contains(HEADING) && text.contains("(dir 'program)"), "{room}: {text}");
+        }
+        let planned = snapshot(&loaded(), &programs(1), CatalogMode::Auto, ROOM);
+        assert!(
+            planned.contains("\n(dir 'program {:limit 20})\n=> [\"program/report-0 - Adds up invoices.\"]\n\n(tool/servers)\n"),
+            "{planned}"
+        );
+    }
+
     #[test]
     fn where_nothing_is_cut_there_is_more() {
-        let text = describe(&loaded(), CatalogMode::Auto, ROOM, 200);
+        let text = describe(&loaded(), &[], CatalogMode::Auto, ROOM, 200);
         assert_eq!(text.whole.as_deref(), Some(SHAPES));
         assert!(text.short.chars().count() <= 200, "{}", text.short);
-        assert_eq!(describe(&loaded(), CatalogMode::Auto, ROOM, ROOM).whole, None, "all of it fits already");
-        assert_eq!(describe(&loaded(), CatalogMode::Lazy, ROOM, 200).whole, None);
-        let little = describe(&loaded(), CatalogMode::Auto, string_len(SHAPES) - 1, 0);
+        assert_eq!(
+            describe(&loaded(), &[], CatalogMode::Auto, ROOM, ROOM).whole,
+            None,
+            "all of it fits already"
+        );
+        assert_eq!(describe(&loaded(), &[], CatalogMode::Lazy, ROOM, 200).whole, None);
+        let little = describe(&loaded(), &[], CatalogMode::Auto, string_len(SHAPES) - 1, 0);
         assert_eq!(little.whole.as_deref(), Some(SEED));
     }
 
@@ -463,7 +593,7 @@ Configured upstream MCP servers:
     #[test]
     fn a_budget_is_kept_by_saying_less_of_each_tool_and_then_of_fewer() {
         let catalog = Catalog::new([large("big", 30), large("small", 3)]);
-        let within = |bytes| describe(&catalog, CatalogMode::Auto, bytes, 0).whole.unwrap_or_default();
+        let within = |bytes| describe(&catalog, &[], CatalogMode::Auto, bytes, 0).whole.unwrap_or_default();
         let mut before = usize::MAX;
         for bytes in [20_000, 10_000, 8_000, 5_000, 3_000, 2_000, 900, 500, 300] {
             let text = within(bytes);
@@ -490,7 +620,7 @@ Configured upstream MCP servers:
             "inputSchema": {"properties": {"status": {"enum": ["open", "closed"]}, "labels": {"items": {}}}}})
         };
         let catalog = Catalog::new([fixtures::server("s", vec![tool("list_issues"), tool("update_issue")])]);
-        let within = |bytes| describe(&catalog, CatalogMode::Auto, bytes, 0).whole.unwrap_or_default();
+        let within = |bytes| describe(&catalog, &[], CatalogMode::Auto, bytes, 0).whole.unwrap_or_default();
         let whole = within(ROOM);
         let less = within(string_len(&whole) - 1);
         let read = "  - list_issues - does what there is to do\n    {labels? […] status?=open|closed}\n";
@@ -505,7 +635,7 @@ Configured upstream MCP servers:
 
     #[test]
     fn a_catalog_that_is_missing_takes_nothing_from_the_others() {
-        let text = describe(&fixtures::catalog(), CatalogMode::Auto, ROOM, ROOM).short;
+        let text = describe(&fixtures::catalog(), &[], CatalogMode::Auto, ROOM, ROOM).short;
         assert!(text.starts_with(
             "Configured upstream MCP servers:\n- cold: Archive of old tickets. Catalog not loaded.\n- fs:"
         ));
@@ -552,7 +682,7 @@ Configured upstream MCP servers:
 
     #[test]
     fn snapshots_show_what_the_forms_would_answer() {
-        let text = snapshot(&loaded(), CatalogMode::Inline, ROOM);
+        let text = snapshot(&loaded(), &[], CatalogMode::Inline, ROOM);
         assert_eq!(
             text,
             r#"Synthetic discovery snapshot for configured upstreams:
@@ -572,9 +702,9 @@ Configured upstream MCP servers:
 (doc "fs/list_directory")
 => "fs/list_directory\nDescription: List the entries in a directory\n\nArgs: {:path string :depth integer?}\nRequired args: :path\n\nCall:\n(tool/call {:server \"fs\" :tool \"list_directory\" :args {:path ...}})\n\nReturns: Result<{:entries [string]}>\nUse `(:value r)` after checking `(:ok r)`.""#
         );
-        let lazy = snapshot(&fixtures::catalog(), CatalogMode::Auto, ROOM);
+        let lazy = snapshot(&fixtures::catalog(), &[], CatalogMode::Auto, ROOM);
         assert!(lazy.contains("(tool/servers)") && !lazy.contains("(dir "), "{lazy}");
-        let forced = snapshot(&fixtures::catalog(), CatalogMode::Inline, ROOM);
+        let forced = snapshot(&fixtures::catalog(), &[], CatalogMode::Inline, ROOM);
         assert!(forced.ends_with("\n\nWarning: catalog for \"cold\" not loaded yet."), "{forced}");
     }
 

@@ -7,6 +7,7 @@ use ptc_mcp::json::{Map, Value, json};
 
 use super::call::{unknown_server, unknown_tool};
 use super::doc::{server_doc, tool_doc, tool_meta, with_nearest};
+use super::not_accepted::withheld;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
 use ptc_base::pace::apart;
@@ -286,12 +287,16 @@ impl Query {
             }
             Self::Doc(reference) => {
                 let described = tool_described(catalog, reference, max_bytes, tool_text).await;
+                let is_withheld = || {
+                    let server = catalog.server(&reference.server);
+                    server.is_some_and(|server| withheld(server, &reference.tool).is_some())
+                };
                 described.map_err(|fault| match fault {
-                    DiscoveryFault::Program(error) => {
+                    DiscoveryFault::Program(error) if !is_withheld() => {
                         let wanted = format!("{}/{}", reference.server, reference.tool);
                         DiscoveryFault::Program(with_nearest(catalog, error, &wanted))
                     }
-                    fault @ DiscoveryFault::World(_) => fault,
+                    fault => fault,
                 })
             }
             Self::DocServer { server: name, offset, texts } => {
@@ -411,7 +416,9 @@ fn found<'c>(
     let server = loaded(catalog, &wanted.server)?;
     match server.tool(&wanted.tool) {
         Some(tool) => Ok((server, tool)),
-        None => Err(DiscoveryFault::Program(unknown_tool(server, &wanted.tool))),
+        None => Err(DiscoveryFault::Program(
+            withheld(server, &wanted.tool).unwrap_or_else(|| unknown_tool(server, &wanted.tool)),
+        )),
     }
 }
 

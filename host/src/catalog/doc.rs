@@ -4,6 +4,7 @@ use ptc_mcp::json::{Value, json};
 
 use super::access::{Access, access, marked_name, writes};
 use super::argument_notes::argument_notes;
+use super::not_accepted::note as pin_note;
 use super::search::find_tools;
 use super::shape::{MAX_FULL_CHARS, Shapes};
 use super::types::{arguments_type, needed_arguments, result_type};
@@ -31,10 +32,14 @@ const MAX_SEARCHED: usize = 1000;
 
 /// The text of `(doc "server/tool")`.
 pub fn tool_doc(server: &ServerEntry, tool: &ToolEntry) -> String {
-    render(server, tool, true)
+    let text = render(server, tool, true);
+    match pin_note(server, &tool.name) {
+        None => text,
+        Some(note) => format!("{text}\n{note}"),
+    }
 }
 
-/// As [`tool_doc`], without the description if asked for.
+/// As [`tool_doc`] without what differs from the lock, without the description if asked for.
 pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: bool) -> String {
     let needed: Vec<String> = needed_arguments(&tool.input_schema).into_iter().map(argument_key).collect();
     let description = match bounded_line(&tool.description, DESCRIPTION) {
@@ -43,7 +48,7 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
     };
     format!(
         "{}/{}\n{description}\nArgs: {}\nRequired args: {}{}\n\nCall:\n{}\n\nReturns: Result<{}>\n\
-         Use `(:value r)` after checking `(:ok r)`.{}{}",
+         Use `(:value r)` after checking `(:ok r)`.{}{}{}",
         server.name,
         tool.name,
         arguments_type(&tool.input_schema),
@@ -53,6 +58,7 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
         result_type(tool.output_schema.as_ref()),
         if gives_text(tool) { "\nThe string comes parsed if it is JSON." } else { "" },
         if writes(tool) { "\nThis tool writes." } else { "" },
+        tool.exposed_as.as_ref().map(|name| format!("\nAlso a tool of its own: {name}")).unwrap_or_default(),
     )
 }
 

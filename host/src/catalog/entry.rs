@@ -1,23 +1,25 @@
 //! Catalog entries: servers and their tools.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use ptc_mcp::json::{Map, Value};
 use ptc_vm::paging::Parameters;
 
+use super::exposure::{Exposure, exposed_name, unexposable};
 use super::paging::parameters;
 use super::tokens::Tokens;
 use super::types::needed_arguments;
 use ptc_base::pace::AT_ONCE;
 use ptc_base::visible::{has_hidden, visible, without_controls};
 use ptc_secret::credentials::Redactor;
-use ptc_upstreams::config::{Transport, UpstreamConfig, hint};
-use ptc_upstreams::upstream::{Introduction, Offers};
+use ptc_upstreams::config::{
+    PinReport, PinnedTool, ToolDefinition, Transport, UpstreamConfig, UpstreamPins, hint,
+};
+use ptc_upstreams::upstream::{Introduction, MAX_TOOLS, Offers};
 
-/// The most tools kept of one upstream; a longer list is cut.
-const MAX_TOOLS: usize = 1000;
 /// From this many bytes on, schemas are processed off the thread.
 const MANY_BYTES: usize = AT_ONCE;
 /// Longest tool name, in characters: twice what MCP allows.
@@ -40,6 +42,8 @@ pub struct ToolEntry {
     pub annotations: Option<Value>,
     /// Our own `_ptc` data: set for OpenAPI tools (`operationId`, `method`, `path`, `defaultArgs`), else empty.
     pub meta: Map,
+    /// Its name as a tool of our own clients, if it is exposed to them.
+    pub exposed_as: Option<Arc<str>>,
     /// The shape of an answer that was seen before this start, for a tool that describes none: keys and types, no values.
     pub seen_shape: Option<String>,
     definition: u64,
@@ -99,6 +103,7 @@ impl ToolEntry {
             title,
             annotations,
             meta,
+            exposed_as: None,
             seen_shape: None,
             definition,
             parameters,
@@ -119,6 +124,21 @@ impl ToolEntry {
     /// A fingerprint of the tool's own description: a different number is a different tool, even under the same name.
     pub(crate) fn definition(&self) -> u64 {
         self.definition
+    }
+
+    /// Its definition as a lock pins it (upstreams.md 22), with the digest of the whole.
+    #[must_use]
+    pub fn pinned(&self) -> PinnedTool {
+        let operation = (!self.meta.is_empty()).then(|| Value::Object(self.meta.clone()));
+        PinnedTool::of(&ToolDefinition {
+            name: &self.name,
+            title: self.title.as_deref(),
+            description: &self.description,
+            input_schema: &self.input_schema,
+            output_schema: self.output_schema.as_ref(),
+            annotations: self.annotations.as_ref(),
+            operation: operation.as_ref(),
+        })
     }
 
     /// Whether it says of itself that it changes nothing. Operations of a REST service say so.
@@ -144,11 +164,21 @@ impl ToolEntry {
 
     /// About how many bytes its schemas have, counted no further than [`MANY_BYTES`].
     pub(super) fn schema_bytes(&self) -> usize {
-        let mut left = MANY_BYTES;
+        MANY_BYTES - self.left_of(MANY_BYTES)
+    }
+
+    /// Whether its schemas have more bytes than `most`, about.
+    pub(super) fn schemas_exceed(&self, most: usize) -> bool {
+        self.left_of(most) == 0
+    }
+
+    /// The bytes of `most` that its schemas leave.
+    fn left_of(&self, most: usize) -> usize {
+        let mut left = most;
         for schema in [Some(&self.input_schema), self.output_schema.as_ref()].into_iter().flatten() {
             count_down(schema, &mut left);
         }
-        MANY_BYTES - left
+        left
     }
 }
 
@@ -204,6 +234,8 @@ pub struct ServerEntry {
     remarks: Vec<String>,
     /// What the caller that it is shown to may not do with its tools.
     restrictions: Restrictions,
+    /// How its tools stand to the lock, if they are held to one.
+    pins: Option<Arc<Pinning>>,
     pub(super) tokens: Tokens,
 }
 
@@ -214,6 +246,34 @@ pub(crate) struct Restrictions {
     pub(crate) refused: Vec<String>,
     /// It may call them with some arguments only.
     pub(crate) judged: Vec<String>,
+}
+
+/// How the tools of an upstream stand to the lock.
+#[derive(Clone, Debug)]
+struct Pinning {
+    report: Arc<PinReport>,
+    /// The tools that are withheld.
+    withheld: Vec<Arc<ToolEntry>>,
+}
+
+impl Pinning {
+    /// Of an upstream whose tools are not known.
+    fn unloaded(pins: &UpstreamPins) -> Self {
+        let UpstreamPins { refuses, accepted } = pins;
+        let report = PinReport { refuses: *refuses, is_pinned: accepted.is_some(), ..PinReport::default() };
+        Self { report: Arc::new(report), withheld: Vec::new() }
+    }
+
+    /// Without the tools that `sees` does not admit; `None` if it names no others.
+    fn seen(&self, sees: impl Fn(&str) -> bool) -> Option<Self> {
+        let PinReport { changed, new, gone, .. } = &*self.report;
+        let mut names = changed.iter().map(|changed| &changed.name).chain(new).chain(gone);
+        if names.all(|name| sees(name)) {
+            return None;
+        }
+        let withheld = self.withheld.iter().filter(|tool| sees(&tool.name)).cloned().collect();
+        Some(Self { report: Arc::new(self.report.seen(sees)), withheld })
+    }
 }
 
 impl Restrictions {
@@ -245,6 +305,7 @@ impl ServerEntry {
             by_name: Vec::new(),
             remarks: Vec::new(),
             restrictions: Restrictions::default(),
+            pins: upstream.pins.as_deref().map(|pins| Arc::new(Pinning::unloaded(pins))),
             tokens: Tokens::of_server(&upstream.name, &upstream.description, &upstream.capabilities),
         }
     }
@@ -256,11 +317,13 @@ impl ServerEntry {
 
     /// An upstream with the tool objects of its `tools/list` (or of the OpenAPI compiler). Applies the entry's
     /// `allow_tools` and `deny_tools` and scrubs everything. Tools that cannot be offered are left out; the
-    /// [remarks](Self::remarks) say which and why.
+    /// [remarks](Self::remarks) say which and why. Tools that nobody has accepted are [withheld](Self::withheld) if the entry's
+    /// `pin` says so.
     pub fn loaded(upstream: &UpstreamConfig, tools: Vec<Value>, redactor: &Redactor) -> Self {
         let ours = matches!(upstream.transport, Transport::OpenApi(_));
         let mut entry = Self { loaded: true, ..Self::unloaded(upstream) };
         let mut remarks = Vec::new();
+        let mut known = HashSet::new();
         let listed = tools.len();
         let names: Vec<String> = tools
             .iter()
@@ -278,7 +341,7 @@ impl ServerEntry {
             }
             match ToolEntry::from_json(tool, ours, redactor) {
                 Ok(tool) if !upstream.tools.admits(&tool.name) => {}
-                Ok(tool) if entry.tools.iter().any(|known| known.name == tool.name) => remarks.push(format!(
+                Ok(tool) if !known.insert(tool.name.clone()) => remarks.push(format!(
                     "upstream {} lists tool {:?} twice; the second one is left out",
                     entry.name, tool.name
                 )),
@@ -296,9 +359,41 @@ impl ServerEntry {
             remarks.extend(upstream.tools.idle(&upstream.name, &names));
             remarks.extend(upstream.approval.idle(&upstream.name, &names));
         }
-        entry.by_name = sorted_by_name(&entry.tools);
         entry.remarks = remarks;
+        entry.hold_to(upstream);
         entry
+    }
+
+    /// Holds its tools to the pins of its configuration, and puts them in the order of their names. This is the only place
+    /// that decides which tools are withheld: whatever is not among its tools is neither listed nor called.
+    fn hold_to(&mut self, upstream: &UpstreamConfig) {
+        if let Some(pins) = &upstream.pins {
+            let listed: Vec<PinnedTool> = self.tools.iter().map(|tool| tool.pinned()).collect();
+            let report = pins.compare(&listed, |name| upstream.tools.admits(name));
+            let mut withheld = Vec::new();
+            if report.refuses {
+                let listed = std::mem::take(&mut self.tools).into_iter();
+                (withheld, self.tools) = listed.partition(|tool| report.is_unaccepted(&tool.name));
+            }
+            self.pins = Some(Arc::new(Pinning { report: Arc::new(report), withheld }));
+        }
+        self.by_name = sorted_by_name(&self.tools);
+    }
+
+    /// How its tools stand to the lock; `None` if they are held to none.
+    pub fn pins(&self) -> Option<&Arc<PinReport>> {
+        self.pins.as_ref().map(|pins| &pins.report)
+    }
+
+    /// The tools that it lists and nobody has accepted as they are, if these are withheld.
+    pub fn withheld(&self) -> impl ExactSizeIterator<Item = &ToolEntry> {
+        let withheld = self.pins.as_ref().map_or(&[][..], |pins| &pins.withheld);
+        withheld.iter().map(Arc::as_ref)
+    }
+
+    /// Whether only tools that somebody has accepted may be called.
+    pub(crate) fn is_held_to_pins(&self) -> bool {
+        self.pins.as_ref().is_some_and(|pins| pins.report.refuses)
     }
 
     /// The same server with its description of itself, scrubbed.
@@ -332,6 +427,26 @@ impl ServerEntry {
         &self.remarks
     }
 
+    /// The same server, whose tools have names as tools of our own clients, as far as they are exposed. Of those that cannot be,
+    /// the [remarks](Self::remarks) say why.
+    #[must_use]
+    pub(crate) fn exposed(mut self, exposure: Option<&Exposure>) -> Self {
+        let Some(exposure) = exposure else { return self };
+        let Self { name: server, tools, remarks, .. } = &mut self;
+        for tool in tools.iter_mut().filter(|tool| exposure.exposes(server, &tool.name)) {
+            match unexposable(tool) {
+                None => Arc::make_mut(tool).exposed_as = Some(exposed_name(server, &tool.name).into()),
+                Some(why) => {
+                    remarks.push(format!(
+                        "upstream {server}: tool {:?} is no tool of its own for clients: {why}",
+                        tool.name
+                    ));
+                }
+            }
+        }
+        self
+    }
+
     /// Gives tools that describe no result the shape of an answer that was seen before.
     pub(crate) fn remember_shapes(&mut self, shape_of: impl Fn(&ToolEntry) -> Option<String>) {
         for tool in self.tools.iter_mut().filter(|tool| tool.output_schema.is_none()) {
@@ -343,12 +458,15 @@ impl ServerEntry {
     /// and there are none. Instructions that name another tool are left out with it.
     pub(crate) fn seen(&self, sees: impl Fn(&str) -> bool, restrictions: Restrictions) -> Option<Self> {
         let (tools, hidden): (Vec<_>, Vec<_>) = self.tools.iter().cloned().partition(|tool| sees(&tool.name));
-        if hidden.is_empty() && restrictions.are_none() {
+        let pins = self.pins.as_ref().and_then(|pins| pins.seen(&sees)).map(Arc::new);
+        if hidden.is_empty() && restrictions.are_none() && pins.is_none() {
             return None;
         }
+        let pins = pins.or_else(|| self.pins.clone());
         let names_hidden = hidden.iter().any(|tool| self.instructions.contains(&tool.name));
         let instructions = if names_hidden { String::new() } else { self.instructions.clone() };
-        Some(Self { by_name: sorted_by_name(&tools), tools, instructions, restrictions, ..self.clone() })
+        let by_name = sorted_by_name(&tools);
+        Some(Self { by_name, tools, instructions, restrictions, pins, ..self.clone() })
     }
 
     /// Whether the caller that it is shown to may not call this tool, although it sees it.
@@ -383,6 +501,11 @@ impl ServerEntry {
 
     /// The tool of exactly this name.
     pub fn tool(&self, name: &str) -> Option<&ToolEntry> {
+        self.shared_tool(name).map(Arc::as_ref)
+    }
+
+    /// The same, to be kept.
+    pub fn shared_tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         let found =
             self.by_name.binary_search_by(|i| self.tools[*i as usize].name.as_str().cmp(name)).ok()?;
         Some(&self.tools[self.by_name[found] as usize])
@@ -430,7 +553,7 @@ impl Catalog {
     }
 
     /// Whether this is the very snapshot that `other` is.
-    pub(crate) fn is(&self, other: &Catalog) -> bool {
+    pub fn is(&self, other: &Catalog) -> bool {
         Arc::ptr_eq(&self.servers, &other.servers)
     }
 
@@ -445,6 +568,34 @@ impl Catalog {
         entry(self) == entry(other)
     }
 
+    /// The entries of all servers, sorted by name.
+    pub fn entries(&self) -> &[Arc<ServerEntry>] {
+        &self.servers
+    }
+
+    /// The snapshot without the tools that clients have as tools, and without servers that have no others. The same one if there are
+    /// no such tools.
+    #[must_use]
+    pub fn without_exposed(&self) -> Self {
+        // A tool that the caller sees and may not call is none of its tools.
+        let is_exposed =
+            |server: &ServerEntry, tool: &ToolEntry| tool.exposed_as.is_some() && !server.refuses(&tool.name);
+        let has_exposed = |server: &ServerEntry| server.tools.iter().any(|tool| is_exposed(server, tool));
+        if !self.servers().any(has_exposed) {
+            return self.clone();
+        }
+        self.filter_map(|server| {
+            if !has_exposed(server) {
+                return Some(server.clone());
+            }
+            let others = server.tools.iter().filter(|tool| !is_exposed(server, tool));
+            let tools: Vec<_> = others.cloned().collect();
+            let by_name = sorted_by_name(&tools);
+            (!tools.is_empty())
+                .then(|| Arc::new(ServerEntry { tools, by_name, ..ServerEntry::clone(server) }))
+        })
+    }
+
     /// All servers, sorted by name.
     pub fn servers(&self) -> impl ExactSizeIterator<Item = &ServerEntry> {
         self.servers.iter().map(Arc::as_ref)
@@ -456,7 +607,7 @@ impl Catalog {
     }
 
     /// The entry of the server of this name.
-    pub(crate) fn entry(&self, name: &str) -> Option<&Arc<ServerEntry>> {
+    pub fn entry(&self, name: &str) -> Option<&Arc<ServerEntry>> {
         self.servers.binary_search_by(|s| s.name.as_str().cmp(name)).ok().map(|i| &self.servers[i])
     }
 
@@ -561,9 +712,9 @@ mod tests {
                 "upstream s: tool number 11 is left out: its name is too long",
             ]
         );
-        let server = fixtures::server("s", (0..1500).map(|i| json!({"name": format!("t{i}")})).collect());
-        assert_eq!(server.tools().len(), 1000);
-        assert_eq!(server.remarks(), ["upstream s lists 1500 tools; those from number 1001 on are left out"]);
+        let server = fixtures::server("s", (0..2500).map(|i| json!({"name": format!("t{i}")})).collect());
+        assert_eq!(server.tools().len(), 2000);
+        assert_eq!(server.remarks(), ["upstream s lists 2500 tools; those from number 2001 on are left out"]);
     }
 
     #[test]

@@ -13,10 +13,14 @@ mod describe;
 mod discovery;
 mod doc;
 mod entry;
+mod exposure;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod marks;
+mod not_accepted;
 mod paging;
 mod payload;
+mod programs;
 mod prose;
 mod rest_arguments;
 mod search;
@@ -33,5 +37,10 @@ pub use discovery::{DiscoveryAnswer, DiscoveryFault, Needs, Query, ToolRef, Worl
 pub use doc::{tool_doc, tool_meta};
 pub(crate) use entry::Restrictions;
 pub use entry::{Catalog, ServerEntry, ToolEntry};
+pub use exposure::{Exposure, exposed_name, split_exposed_name, unexposable};
+pub use marks::{Mark, OtherTools, marks};
+pub(crate) use not_accepted::{note as pin_note, refused_unlisted, withheld};
+pub use programs::DescribedProgram;
+pub use ptc_base::name_pattern::NamePattern;
 pub use search::find_tools;
 pub(crate) use shape::changed_shape;

@@ -2,10 +2,10 @@
 
 use ptc_mcp::json::{Map, Value};
 
-use super::ToolEntry;
 use super::payload::payload_schema;
 use super::prose::maximum_in;
 use super::types::ordered_arguments;
+use super::{DescribedProgram, ToolEntry};
 use ptc_base::text::{argument_key, cut, one_line, string_literal};
 use ptc_schema::json_schema::{resolve, views};
 
@@ -45,12 +45,26 @@ impl Shapes {
             let payload = payload_schema(Some(root)).usual().unwrap_or(root);
             ResultShape { root, nesting, nodes: &mut { MAX_NODES } }.of(payload, 0)
         };
+        Self::made(&tool.input_schema, result)
+    }
+
+    /// Those of a kept program, whose value nobody wraps.
+    pub(super) fn of_program(program: &DescribedProgram) -> Self {
+        let result = |nesting| {
+            let root = program.output.as_ref()?;
+            ResultShape { root, nesting, nodes: &mut { MAX_NODES } }.of(root, 0)
+        };
+        Self::made(&program.input, result)
+    }
+
+    /// Those of arguments of this schema, and of a result by how deep its shape goes.
+    fn made(input: &Value, result: impl Fn(usize) -> Option<String>) -> Self {
         let joined = |arguments: &String, result: &Option<String>| match result {
             Some(result) => format!("{arguments} → {result}"),
             None => arguments.clone(),
         };
-        let [nested, listed, arguments] = [Detail::Nested, Detail::Values, Detail::Names]
-            .map(|detail| arguments_shape(&tool.input_schema, detail));
+        let [nested, listed, arguments] =
+            [Detail::Nested, Detail::Values, Detail::Names].map(|detail| arguments_shape(input, detail));
         let inner = result(2);
         let whole = [joined(&nested, &result(3)), joined(&listed, &inner), joined(&arguments, &inner)];
         Self { whole, listed, arguments, result: inner }

@@ -127,6 +127,13 @@ pub(super) fn result_type(output_schema: Option<&Value>) -> String {
     cut(ResultTypes { root, nodes: &mut nodes }.of(payload, 1), MAX_RESULT_CHARS)
 }
 
+/// The type of a value that nobody wraps, at most 400 characters.
+pub(super) fn value_type(schema: Option<&Value>) -> String {
+    let Some(root) = schema else { return "any".to_owned() };
+    let mut nodes = MAX_RESULT_NODES;
+    cut(ResultTypes { root, nodes: &mut nodes }.of(root, 1), MAX_RESULT_CHARS)
+}
+
 /// The type of an argument that holds objects, since the line of types says only `array` or `object` of it.
 pub(super) fn structure(root: &Value, schema: &Value) -> Option<String> {
     let mut nodes = MAX_RESULT_NODES;

@@ -7,9 +7,15 @@ use super::Raw;
 /// The first key of a JSON text that stands twice in an object, at any depth. The text must be JSON.
 #[must_use]
 pub fn repeated_key(json: &str) -> Option<String> {
+    repeated_key_at(json).map(|(key, _)| key)
+}
+
+/// The same with the place where it stands for the second time, in bytes.
+#[must_use]
+pub fn repeated_key_at(json: &str) -> Option<(String, usize)> {
     let bytes = json.as_bytes();
-    // The keys of all open objects, and where those of each begin; `None` stands for an array.
-    let mut keys: Vec<Cow<'_, str>> = Vec::new();
+    // The keys of all open objects with their places, and where those of each begin; `None` stands for an array.
+    let mut keys: Vec<(Cow<'_, str>, usize)> = Vec::new();
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut is_key = false;
     let mut at = 0;
@@ -27,8 +33,8 @@ pub fn repeated_key(json: &str) -> Option<String> {
                 let begin = open.pop()??;
                 let own = keys.get_mut(begin..)?;
                 own.sort_unstable();
-                if let Some(pair) = own.windows(2).find(|pair| pair[0] == pair[1]) {
-                    return Some(pair[0].to_string());
+                if let Some(pair) = own.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                    return Some((pair[1].0.to_string(), pair[1].1));
                 }
                 keys.truncate(begin);
                 is_key = false;
@@ -37,7 +43,7 @@ pub fn repeated_key(json: &str) -> Option<String> {
             b'"' => {
                 let end = end_of_string(bytes, at);
                 if std::mem::take(&mut is_key) {
-                    keys.push(Raw::parse(json.get(at..end)?).ok()?.as_str()?);
+                    keys.push((Raw::parse(json.get(at..end)?).ok()?.as_str()?, at));
                 }
                 at = end;
                 continue;
@@ -73,6 +79,7 @@ mod tests {
         ] {
             assert_eq!(repeated_key(json).as_deref(), Some(key), "{json}");
         }
+        assert_eq!(repeated_key_at("{\"a\":1,\n \"b\":2, \"a\":3}"), Some(("a".to_owned(), 16)));
         let integer = "9".repeat(400);
         for fine in [
             r#"{"a":{"a":[{"a":1},{"a":2}]},"b":"a","c":["a","a",{"a":"a"}]}"#,

@@ -7,7 +7,7 @@ use super::jws::Jws;
 use super::key_set::KeySet;
 use crate::timestamp::Timestamp;
 
-/// Least time between two fetches, as far as unknown keys cause them.
+/// Least time between two fetches that unknown keys cause, and between one and that of keys that are not fresh any more.
 pub const UNKNOWN_KEY_PAUSE: Duration = Duration::from_secs(60);
 /// Least time between two fetches while there are no keys.
 pub const RETRY: Duration = Duration::from_secs(5);
@@ -25,6 +25,10 @@ pub struct KeyCache {
     last: Option<(Timestamp, bool)>,
     /// The beginning of the fetch that runs.
     fetching: Option<Timestamp>,
+    /// Whether an unknown key caused it.
+    is_for_unknown: bool,
+    /// The end of the last fetch that an unknown key caused.
+    last_for_unknown: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -56,8 +60,9 @@ pub enum KeyAnswer {
 }
 
 impl KeyCache {
-    /// What is to be done with `token`. An answer to fetch is given once until [`fetched`](Self::fetched) is called.
-    pub fn ask(&mut self, token: &Jws<'_>, now: Timestamp) -> KeyAnswer {
+    /// What is to be done with `token`, which came at `came`. An answer to fetch is given once until [`fetched`](Self::fetched) is
+    /// called.
+    pub fn ask(&mut self, token: &Jws<'_>, came: Timestamp, now: Timestamp) -> KeyAnswer {
         if self.keys.as_ref().is_some_and(|keys| now.since(keys.fetched) >= MAX_STALE) {
             self.keys = None;
         }
@@ -70,21 +75,26 @@ impl KeyCache {
                 let fetch = is_stale && self.rested(UNKNOWN_KEY_PAUSE, now) && self.begin(now);
                 KeyAnswer::Keys { keys, fetch }
             }
-            Some((_, false, _)) => self.fetch_or(UNKNOWN_KEY_PAUSE, now),
-            None => self.fetch_or(RETRY, now),
+            Some((_, false, _)) => self.fetch_for_unknown(came, now),
+            None if self.is_fetching(now) => KeyAnswer::Wait { fetch: false },
+            None if self.rested(RETRY, now) => KeyAnswer::Wait { fetch: self.begin(now) },
+            None => KeyAnswer::Unavailable,
         }
     }
 
-    /// Waits for the fetch that runs, begins one, or says that the last one is too recent.
-    fn fetch_or(&mut self, pause: Duration, now: Timestamp) -> KeyAnswer {
+    /// Waits for the fetch that runs, begins one, or says what the last one has shown: nothing about a key that came after it, which
+    /// the issuer may have published since.
+    fn fetch_for_unknown(&mut self, came: Timestamp, now: Timestamp) -> KeyAnswer {
         if self.is_fetching(now) {
             return KeyAnswer::Wait { fetch: false };
         }
-        if self.rested(pause, now) {
-            return KeyAnswer::Wait { fetch: self.begin(now) };
+        let is_due = self.last_for_unknown.is_none_or(|ended| now.since(ended) >= UNKNOWN_KEY_PAUSE);
+        if is_due && self.rested(RETRY, now) {
+            self.is_for_unknown = self.begin(now);
+            return KeyAnswer::Wait { fetch: self.is_for_unknown };
         }
         match self.last {
-            Some((_, true)) => KeyAnswer::Unknown,
+            Some((ended, true)) if ended >= came => KeyAnswer::Unknown,
             _ => KeyAnswer::Unavailable,
         }
     }
@@ -114,6 +124,9 @@ impl KeyCache {
     /// The result of a fetch: keys and how long they are fresh, or nothing.
     pub fn fetched(&mut self, result: Option<(KeySet, Duration)>, now: Timestamp) {
         self.fetching = None;
+        if std::mem::take(&mut self.is_for_unknown) {
+            self.last_for_unknown = Some(now);
+        }
         self.last = Some((now, result.is_some()));
         if let Some((set, life)) = result {
             self.keys = Some(CachedKeys { set: Arc::new(set), fetched: now, fresh_until: now + life });

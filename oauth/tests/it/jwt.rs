@@ -448,27 +448,36 @@ fn keys_are_fetched_once_and_unknown_ones_at_most_once_a_minute() {
     let (known, unknown) = (Jws::parse(&known).unwrap(), Jws::parse(&unknown).unwrap());
     let life = Duration::from_secs(300);
     let mut cache = KeyCache::default();
-    assert_eq!(cache.ask(&known, seconds(0)), KeyAnswer::Wait { fetch: true });
-    assert_eq!(cache.ask(&known, seconds(1)), KeyAnswer::Wait { fetch: false });
+    assert_eq!(cache.ask(&known, seconds(0), seconds(0)), KeyAnswer::Wait { fetch: true });
+    assert_eq!(cache.ask(&known, seconds(1), seconds(1)), KeyAnswer::Wait { fetch: false });
     cache.fetched(Some((keys.clone(), life)), seconds(2));
     let is_known = |answer: KeyAnswer| match answer {
         KeyAnswer::Keys { fetch, .. } => fetch,
         other => panic!("{other:?}"),
     };
-    assert!(!is_known(cache.ask(&known, seconds(2))));
-    // A flood of unknown ids.
-    assert_eq!(cache.ask(&unknown, seconds(3)), KeyAnswer::Unknown);
-    assert_eq!(cache.ask(&unknown, seconds(61)), KeyAnswer::Unknown);
-    assert_eq!(cache.ask(&unknown, seconds(62)), KeyAnswer::Wait { fetch: true });
-    assert_eq!(cache.ask(&unknown, seconds(63)), KeyAnswer::Wait { fetch: false });
+    assert!(!is_known(cache.ask(&known, seconds(2), seconds(2))));
+    // One that came before the fetch had ended is none of the issuer's; of others nobody knows yet.
+    assert_eq!(cache.ask(&unknown, seconds(2), seconds(3)), KeyAnswer::Unknown);
+    assert_eq!(cache.ask(&unknown, seconds(3), seconds(3)), KeyAnswer::Unavailable);
+    // The fetch at the start is not the one of the minute.
+    assert_eq!(cache.ask(&unknown, seconds(7), seconds(7)), KeyAnswer::Wait { fetch: true });
+    assert_eq!(cache.ask(&unknown, seconds(8), seconds(8)), KeyAnswer::Wait { fetch: false });
+    cache.fetched(Some((keys.clone(), life)), seconds(9));
+    for came in [7, 8, 9] {
+        assert_eq!(cache.ask(&unknown, seconds(came), seconds(9)), KeyAnswer::Unknown);
+    }
+    // A flood of unknown ids. The issuer may have published their keys since.
+    assert_eq!(cache.ask(&unknown, seconds(10), seconds(10)), KeyAnswer::Unavailable);
+    assert_eq!(cache.ask(&unknown, seconds(68), seconds(68)), KeyAnswer::Unavailable);
+    assert_eq!(cache.ask(&unknown, seconds(69), seconds(69)), KeyAnswer::Wait { fetch: true });
     // It blocks nobody whose key is known.
-    assert!(!is_known(cache.ask(&known, seconds(63))));
-    cache.fetched(None, seconds(64));
-    // Nobody can say whether the key is new.
-    assert_eq!(cache.ask(&unknown, seconds(65)), KeyAnswer::Unavailable);
-    assert_eq!(cache.ask(&unknown, seconds(124)), KeyAnswer::Wait { fetch: true });
-    cache.fetched(Some((keys, life)), seconds(125));
-    assert_eq!(cache.ask(&unknown, seconds(126)), KeyAnswer::Unknown);
+    assert!(!is_known(cache.ask(&known, seconds(69), seconds(69))));
+    cache.fetched(None, seconds(70));
+    // Nobody can say whether the key is new, neither to those who waited.
+    assert_eq!(cache.ask(&unknown, seconds(69), seconds(70)), KeyAnswer::Unavailable);
+    assert_eq!(cache.ask(&unknown, seconds(130), seconds(130)), KeyAnswer::Wait { fetch: true });
+    cache.fetched(Some((keys, life)), seconds(131));
+    assert_eq!(cache.ask(&unknown, seconds(130), seconds(131)), KeyAnswer::Unknown);
     assert_eq!(UNKNOWN_KEY_PAUSE, Duration::from_secs(60));
 }
 
@@ -480,25 +489,25 @@ fn stale_keys_serve_for_a_day_while_the_fetch_fails() {
     let mut cache = KeyCache::default();
     assert!(cache.begin_first(seconds(0)) && !cache.begin_first(seconds(0)));
     cache.fetched(None, seconds(0));
-    assert_eq!(cache.ask(&token, seconds(4)), KeyAnswer::Unavailable);
-    assert_eq!(cache.ask(&token, seconds(0) + RETRY), KeyAnswer::Wait { fetch: true });
+    assert_eq!(cache.ask(&token, seconds(4), seconds(4)), KeyAnswer::Unavailable);
+    assert_eq!(cache.ask(&token, seconds(0) + RETRY, seconds(0) + RETRY), KeyAnswer::Wait { fetch: true });
     cache.fetched(Some((signer.key_set(), Duration::from_secs(300))), seconds(10));
     let mut at = 310;
     let day = MAX_STALE.as_secs();
     while at < 10 + day {
-        match cache.ask(&token, seconds(at)) {
+        match cache.ask(&token, seconds(at), seconds(at)) {
             KeyAnswer::Keys { fetch: true, .. } => cache.fetched(None, seconds(at)),
             other => panic!("{at}: {other:?}"),
         }
-        match cache.ask(&token, seconds(at + 1)) {
+        match cache.ask(&token, seconds(at + 1), seconds(at + 1)) {
             KeyAnswer::Keys { fetch: false, .. } => {}
             other => panic!("{at}: {other:?}"),
         }
         at += 3600;
     }
-    assert_eq!(cache.ask(&token, seconds(10 + day)), KeyAnswer::Wait { fetch: true });
+    assert_eq!(cache.ask(&token, seconds(10 + day), seconds(10 + day)), KeyAnswer::Wait { fetch: true });
     cache.fetched(None, seconds(10 + day));
-    assert_eq!(cache.ask(&token, seconds(11 + day)), KeyAnswer::Unavailable);
+    assert_eq!(cache.ask(&token, seconds(11 + day), seconds(11 + day)), KeyAnswer::Unavailable);
 }
 
 #[test]
@@ -507,9 +516,9 @@ fn a_fetch_that_was_lost_is_begun_again() {
     let token = signer.token(&json!({}), &json!({}));
     let token = Jws::parse(&token).unwrap();
     let mut cache = KeyCache::default();
-    assert_eq!(cache.ask(&token, seconds(0)), KeyAnswer::Wait { fetch: true });
-    assert_eq!(cache.ask(&token, seconds(59)), KeyAnswer::Wait { fetch: false });
-    assert_eq!(cache.ask(&token, seconds(60)), KeyAnswer::Wait { fetch: true });
+    assert_eq!(cache.ask(&token, seconds(0), seconds(0)), KeyAnswer::Wait { fetch: true });
+    assert_eq!(cache.ask(&token, seconds(59), seconds(59)), KeyAnswer::Wait { fetch: false });
+    assert_eq!(cache.ask(&token, seconds(60), seconds(60)), KeyAnswer::Wait { fetch: true });
 }
 
 /// Carries a conversation by what each URL answers.

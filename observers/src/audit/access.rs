@@ -37,6 +37,25 @@ impl SignInWay {
     }
 }
 
+/// What of another caller's an operator sees or changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperatorSubject<'a> {
+    /// A run.
+    Run {
+        /// Whose it is.
+        owner: &'a str,
+        /// Its id.
+        run_id: &'a str,
+    },
+    /// A draft of a program.
+    Draft {
+        /// Whose it is.
+        owner: &'a str,
+        /// The name of its program.
+        program: &'a str,
+    },
+}
+
 /// What a reload has done, or why it has not.
 #[derive(Debug, Clone, Copy)]
 pub struct ReloadRecord<'a> {
@@ -101,9 +120,24 @@ impl AuditLog {
         }));
     }
 
-    /// Records what an operator sees or does beyond what is its own. `of`: the principal whose it is, and the id of its run. One line
+    /// Records that a caller named a tool that there is not. Of many within a short time some are only counted, in the next line.
+    pub(crate) fn named_no_tool(&self, principal: &str, is_http: bool, tool: &str) {
+        let Some(left_out) = self.unknown_tools.line(principal) else { return };
+        self.write(line("tool_call", |line| {
+            line.string("principal", principal);
+            line.string("channel", if is_http { "http" } else { "stdio" });
+            line.string("tool", tool);
+            line.string("outcome", "unknown_tool");
+            line.integer("duration_ms", 0);
+            if left_out > 0 {
+                line.integer("left_out", left_out);
+            }
+        }));
+    }
+
+    /// Records what an operator sees or does beyond what is its own. `of`: whose it is, and what. One line
     /// stands for what pages repeat within ten minutes.
-    pub fn operator(&self, principal: &str, use_: OperatorUse, of: Option<(&str, &str)>) {
+    pub fn operator(&self, principal: &str, use_: OperatorUse, of: Option<OperatorSubject<'_>>) {
         let repeats = match use_.is_repeated() {
             true => {
                 let key = format!("{}\n{principal}", use_.as_str());
@@ -115,9 +149,16 @@ impl AuditLog {
         self.write(line("operator", |line| {
             line.string("principal", principal);
             line.string("use", use_.as_str());
-            if let Some((owner, run_id)) = of {
-                line.string("owner", owner);
-                line.string("run_id", run_id);
+            match of {
+                None => {}
+                Some(OperatorSubject::Run { owner, run_id }) => {
+                    line.string("owner", owner);
+                    line.string("run_id", run_id);
+                }
+                Some(OperatorSubject::Draft { owner, program }) => {
+                    line.string("owner", owner);
+                    line.string("program", program);
+                }
             }
             if repeats > 0 {
                 line.integer("repeats", repeats);

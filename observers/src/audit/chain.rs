@@ -89,6 +89,8 @@ pub(super) struct LogEvent {
     pub(super) name: String,
     /// Which chain it belongs to.
     pub(super) chain: Option<String>,
+    /// Why it was opened: the name of an [`OpenCause`], or one that a newer version writes. Older ones have none.
+    pub(super) cause: Option<String>,
     /// The file that begins here.
     pub(super) file: Option<String>,
     /// The file whose last line is the one before.
@@ -101,6 +103,31 @@ pub(super) struct LogEvent {
 
 /// The event with which a process begins to write to a file, also to one that was there before.
 pub(super) const OPENED: &str = "opened";
+/// Why a process begins to write to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OpenCause {
+    /// It has started.
+    Start,
+    /// A reload: the file before was moved away.
+    Rotation,
+    /// The file was cut, to be begun anew.
+    Truncation,
+    /// The file before was removed, with its lines.
+    Removal,
+}
+
+impl OpenCause {
+    /// Its name in the lines.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Rotation => "rotation",
+            Self::Truncation => "truncation",
+            Self::Removal => "removal",
+        }
+    }
+}
+
 /// The event behind lines that could not be written.
 pub(super) const RESUMED: &str = "resumed";
 /// The event with which a process ends.
@@ -140,6 +167,7 @@ impl ChainedLine {
                 "kind" => kind = text(),
                 "event" => name = text(),
                 "chain" => log.chain = text(),
+                "cause" => log.cause = text(),
                 "file" => log.file = text(),
                 "after" => log.after = text(),
                 "lost" => log.lost = number().unwrap_or_default(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
+use nix::unistd::{AccessFlags, access, geteuid};
 use ptc_host::time;
 use tracing::warn;
 
@@ -44,6 +44,15 @@ pub(super) enum FoundEnd {
     Foreign(&'static str),
 }
 
+/// What somebody else has done to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileChange {
+    /// It was cut, to be begun anew.
+    Truncated,
+    /// It has no name any more: what is written to it, nobody finds.
+    Removed,
+}
+
 impl AuditFile {
     /// Opens a file to append to it. It must be an ordinary file of ours and no link, and no other process may write to it;
     /// afterwards only its owner can read it, whatever its permissions were.
@@ -70,20 +79,12 @@ impl AuditFile {
         let opened =
             options.read(true).append(true).create(true).mode(0o600).custom_flags(flags.bits()).open(path);
         let file = opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::ELOOP) => refused("it is a link; name the file itself"),
-            Some(Errno::ENXIO) => refused("it is no ordinary file"),
+            Some(Errno::ELOOP) => refused(LINK),
+            Some(Errno::ENXIO) => refused(NO_FILE),
             _ => error,
         })?;
         let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory));
-        }
-        if !metadata.is_file() {
-            return Err(refused("it is no ordinary file"));
-        }
-        if metadata.uid() != geteuid().as_raw() {
-            return Err(refused("it belongs to somebody else; name a file of your own"));
-        }
+        is_of_log(&metadata)?;
         wait_for(lock_steps, || file.try_lock())?;
         if metadata.mode() & 0o077 != 0 {
             file.set_permissions(Permissions::from_mode(0o600))?;
@@ -92,6 +93,26 @@ impl AuditFile {
         // Another process may have written until it gave the lock back.
         let len = file.metadata()?.len();
         Ok(AuditFile { file, path: path.to_owned(), len, torn: 0 })
+    }
+
+    /// Whether [`open`](Self::open) would find such a file, or could make one. Nothing is made or changed.
+    ///
+    /// # Errors
+    /// It would not.
+    pub(super) fn check(path: &Path) -> io::Result<()> {
+        let (place, flags) = match fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => return Err(io::Error::other(LINK)),
+            Ok(found) => {
+                is_of_log(&found)?;
+                (path, AccessFlags::R_OK | AccessFlags::W_OK)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                (folder.unwrap_or(Path::new(".")), AccessFlags::W_OK | AccessFlags::X_OK)
+            }
+            Err(error) => return Err(error),
+        };
+        access(place, flags).map_err(io::Error::from)
     }
 
     /// A file that is none of a log, for tests.
@@ -151,17 +172,20 @@ impl AuditFile {
         Ok(found)
     }
 
-    /// True if somebody has cut it, to begin it anew, since the last write. From then on its length is known again.
+    /// What somebody has done to it since the last write. If it was truncated, its length is known again from then on.
     ///
     /// # Errors
-    /// The system does not tell its length.
-    pub(super) fn was_cut(&mut self) -> io::Result<bool> {
-        let len = self.file.metadata()?.len();
-        let was_cut = len < self.len;
-        if was_cut {
-            (self.len, self.torn) = (len, 0);
+    /// The system does not tell.
+    pub(super) fn change(&mut self) -> io::Result<Option<FileChange>> {
+        let metadata = self.file.metadata()?;
+        if metadata.nlink() == 0 {
+            return Ok(Some(FileChange::Removed));
         }
-        Ok(was_cut)
+        if metadata.len() >= self.len {
+            return Ok(None);
+        }
+        (self.len, self.torn) = (metadata.len(), 0);
+        Ok(Some(FileChange::Truncated))
     }
 
     /// Appends whole lines. What cannot be written whole is taken back.
@@ -192,6 +216,28 @@ impl AuditFile {
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
+}
+
+/// Why a link is no file of a log.
+const LINK: &str = "it is a link; name the file itself";
+/// Why a pipe or a device is none.
+const NO_FILE: &str = "it is no ordinary file";
+
+/// Checks that this is an ordinary file of ours.
+///
+/// # Errors
+/// It is not.
+fn is_of_log(metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::other(NO_FILE));
+    }
+    if metadata.uid() != geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to somebody else; name a file of your own"));
+    }
+    Ok(())
 }
 
 /// Writes all of `bytes`, and counts those that were written, however it ends.

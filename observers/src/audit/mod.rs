@@ -28,7 +28,7 @@ use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, AnsweredBy, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_mcp::json::{Object, object_text};
 
-pub use self::access::{ReloadRecord, SignInWay};
+pub use self::access::{OperatorSubject, ReloadRecord, SignInWay};
 use self::file::AuditFile;
 use self::line::{line, line_at};
 use self::recently::Recently;
@@ -50,6 +50,8 @@ pub struct AuditLog {
     operators: Recently,
     /// Lines about refused credentials.
     refusals: LogBudget,
+    /// Lines about tools that do not exist.
+    unknown_tools: LogBudget,
 }
 
 /// How many servers that clients start write to audit logs beside each other.
@@ -76,6 +78,14 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 pub struct FreshAuditFile(AuditFile);
 
 impl AuditLog {
+    /// Whether a log could be opened at that path, as far as that is known without making or changing a file.
+    ///
+    /// # Errors
+    /// It could not.
+    pub fn check(path: &Path) -> Result<(), BootError> {
+        AuditFile::check(path).map_err(|error| refused(path, &error))
+    }
+
     /// Opens the file of that name to append to it. It goes on with the chain of the file, or of the newest rotated one beside it.
     ///
     /// # Errors
@@ -113,6 +123,7 @@ impl AuditLog {
             callers: Recently::default(),
             operators: Recently::default(),
             refusals: LogBudget::default(),
+            unknown_tools: LogBudget::default(),
         }
     }
 
@@ -155,7 +166,12 @@ impl AuditLog {
             .sample(&[], state.refused.load(Ordering::Relaxed));
     }
 
-    /// Why no call may be made now; `None` if one may.
+    /// True if no call may be made now.
+    pub(crate) fn refuses_calls(&self) -> bool {
+        self.writer.full() == AuditFull::Stop && self.writer.state().fault().is_some()
+    }
+
+    /// Why no call may be made now; `None` if one may. It counts as a refused call.
     fn stop(&self) -> Option<String> {
         if self.writer.full() == AuditFull::Drop {
             return None;
@@ -287,6 +303,12 @@ impl CallObserver for AuditLog {
         }));
     }
 
+    fn unknown_tool(&self, call: &ObservedCall, is_denied: bool) {
+        if !is_denied {
+            self.named_no_tool(call.owner.principal.name(), call.origin.is_some(), &call.tool);
+        }
+    }
+
     fn ended(&self, call: &ObservedCall, end: &CallEnd) {
         let outcome = match &end.outcome {
             CallOutcome::Answered(answered) if answered.is_error => {
@@ -297,7 +319,7 @@ impl CallObserver for AuditLog {
             CallOutcome::Cancelled => "cancelled",
             CallOutcome::Discarded => return,
         };
-        let runs_programs = call.program.is_some() || call.tool == "lisp_task";
+        let runs_programs = call.program.is_some() || call.kept_program.is_some() || call.tool == "lisp_task";
         self.write(line_at(if runs_programs { "program" } else { "tool_call" }, end.at, |line| {
             line.string("principal", call.owner.principal.name());
             line.string("channel", if call.origin.is_some() { "http" } else { "stdio" });
@@ -305,6 +327,10 @@ impl CallObserver for AuditLog {
             line.string("tool", &call.tool);
             if let Some(program) = &call.program {
                 line.string("program_digest", &sha256_hex(program.as_bytes()));
+            }
+            if let Some(kept) = &call.kept_program {
+                line.string("kept_program", &kept.name);
+                line.string("program_digest", &kept.digest);
             }
             line.string("outcome", outcome);
             line.integer("duration_ms", end.duration_ms);

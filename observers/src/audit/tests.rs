@@ -189,7 +189,11 @@ fn what_operators_do_is_a_line_each_and_what_pages_repeat_is_counted() {
     let log = AuditLog::open(&path, AuditFull::Stop, AuditSync::None).unwrap();
     for _ in 0..3 {
         log.operator("olga", OperatorUse::SeeRuns, None);
-        log.operator("olga", OperatorUse::AnswerRun, Some(("ann", "run_1")));
+        log.operator(
+            "olga",
+            OperatorUse::AnswerRun,
+            Some(OperatorSubject::Run { owner: "ann", run_id: "run_1" }),
+        );
     }
     clock.advance(Duration::from_secs(600));
     log.operator("olga", OperatorUse::SeeRuns, None);

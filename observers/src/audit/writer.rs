@@ -15,8 +15,8 @@ use ptc_protocol::identity;
 use ptc_protocol::settings::{AuditFull, AuditSync};
 use tracing::{info, warn};
 
-use super::chain::{CLOSED, ChainEnd, OPENED, RESUMED};
-use super::file::{AuditFile, FoundEnd, rotated_end};
+use super::chain::{CLOSED, ChainEnd, OPENED, OpenCause, RESUMED};
+use super::file::{AuditFile, FileChange, FoundEnd, rotated_end};
 use super::line::{LOG, line};
 
 /// Capacity of the queue of lines. Senders wait when it is full: no line is dropped under load.
@@ -103,7 +103,7 @@ impl AuditWriter {
             file,
             end,
             after,
-            must_open: true,
+            opens: Some(OpenCause::Start),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             untold: 0,
@@ -205,8 +205,8 @@ struct Thread {
     end: ChainEnd,
     /// The name of the file before, where this one continues it.
     after: Option<String>,
-    /// True until the file has the line with which this process begins there.
-    must_open: bool,
+    /// Why this process begins to write to the file, until that has the line which says so.
+    opens: Option<OpenCause>,
     /// Lines that are not written yet, the oldest first.
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
@@ -316,7 +316,7 @@ impl Thread {
 
     /// True if a line about the log itself must be written although nothing else waits.
     fn owes_line(&self) -> bool {
-        self.must_open || self.is_failing && !self.has_sync_failed
+        self.opens.is_some() || self.is_failing && !self.has_sync_failed
     }
 
     /// Writes as many lines as go into one write, behind one about the log itself where that is owed.
@@ -345,11 +345,15 @@ impl Thread {
     }
 
     fn try_chunk(&mut self) -> io::Result<()> {
-        if self.file.was_cut()? {
+        match self.file.change()? {
+            None => {}
             // Somebody has copied it and begins it anew.
-            self.after = Some(self.file.present_name());
-            self.must_open = true;
-            self.file.find_end()?;
+            Some(FileChange::Truncated) => {
+                self.after = Some(self.file.present_name());
+                self.opens = Some(OpenCause::Truncation);
+                self.file.find_end()?;
+            }
+            Some(FileChange::Removed) => self.replace_removed()?,
         }
         let (mut end, mut out) = (self.end.clone(), Vec::with_capacity(BATCH));
         let about = self.about();
@@ -372,7 +376,7 @@ impl Thread {
             self.waiting_bytes -= line.len();
         }
         self.untold = 0;
-        if std::mem::take(&mut self.must_open) {
+        if self.opens.take().is_some() {
             let digest = self.end.digest.map(|digest| digest.hex()).unwrap_or_default();
             let (path, chain) = (self.file.path().display(), &self.end.chain);
             info!(event = "audit_log_opened", %path, chain, seq = self.end.seq, digest);
@@ -388,16 +392,31 @@ impl Thread {
         }
     }
 
+    /// Goes on in a new file at the path of the one that was removed: what is written to that one, nobody finds.
+    fn replace_removed(&mut self) -> io::Result<()> {
+        let file = AuditFile::open_at_once(self.file.path())?;
+        if !file.is_empty() {
+            // It may be the log of somebody else.
+            return Err(Errno::EEXIST.into());
+        }
+        let (path, seq) = (file.path().display(), self.end.seq);
+        warn!(event = "audit_log_removed", %path, seq, "the audit log was removed, with its lines up to this number; it goes on in a new file");
+        (self.file, self.after, self.opens) = (file, None, Some(OpenCause::Removal));
+        (self.unsynced, self.has_sync_failed) = (None, false);
+        self.note_identity()
+    }
+
     /// The line about the log itself that is to stand before the next ones, if one is.
     fn about(&self) -> Option<Vec<u8>> {
         let torn = self.file.torn_bytes();
         let resumes = self.is_failing && !self.has_sync_failed;
-        if !self.must_open && !resumes && self.untold == 0 && torn == 0 {
+        if self.opens.is_none() && !resumes && self.untold == 0 && torn == 0 {
             return None;
         }
         Some(line(LOG, |line| {
-            if self.must_open {
+            if let Some(cause) = self.opens {
                 line.string("event", OPENED);
+                line.string("cause", cause.as_str());
                 line.string("file", &self.file.name());
                 line.string("chain", &self.end.chain);
                 if let Some(after) = &self.after {
@@ -464,7 +483,7 @@ impl Thread {
         }
         // Where it has no line of this process yet, it has no end to go on from, and neither has the new one.
         self.after = (self.end.seq > 0).then(|| self.file.present_name());
-        (self.file, self.must_open) = (file, true);
+        (self.file, self.opens) = (file, Some(OpenCause::Rotation));
         (self.unsynced, self.has_sync_failed) = (None, false);
         if let Err(error) = self.note_identity() {
             self.fails(&error);
@@ -626,6 +645,55 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_removed_is_begun_anew_in_the_same_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let writer = open(&at("audit")).unwrap();
+        writer.write(numbered(1));
+        writer.flush(PATIENCE);
+        fs::hard_link(at("audit"), at("kept")).unwrap();
+        fs::remove_file(at("audit")).unwrap();
+        writer.write(numbered(2));
+        writer.flush(PATIENCE);
+        fs::remove_file(at("kept")).unwrap();
+        writer.write(numbered(3));
+        writer.flush(PATIENCE);
+        let text = fs::read_to_string(at("audit")).unwrap();
+        let opened = text.lines().next().unwrap();
+        assert!(opened.contains(r#""cause":"removal""#) && opened.contains(r#""seq":4"#), "{text}");
+        assert!(text.contains(r#"{"n":3,"#) && writer.state().fault().is_none(), "{text}");
+        // Another one that came in its place may be somebody's.
+        fs::remove_file(at("audit")).unwrap();
+        fs::write(at("audit"), "{}\n").unwrap();
+        writer.write(numbered(4));
+        writer.flush(PATIENCE);
+        assert!(writer.state().fault().is_some());
+        fs::remove_file(at("audit")).unwrap();
+        writer.close(PATIENCE);
+        let text = fs::read_to_string(at("audit")).unwrap();
+        assert!(text.contains(r#"{"n":4,"#), "nothing is lost: {text}");
+        assert_eq!(checked(&[&at("audit")]).findings[0].kind.as_str(), "older_missing");
+    }
+
+    #[test]
+    fn a_file_that_was_removed_before_a_restart_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let writer = open(&at("audit")).unwrap();
+        fs::rename(at("audit"), at("audit.1")).unwrap();
+        writer.switch(writer.reopened().unwrap().unwrap());
+        writer.close(PATIENCE);
+        drop(writer);
+        fs::remove_file(at("audit")).unwrap();
+        // The thread gives the lock back when it has ended.
+        open(&at("audit")).unwrap().close(PATIENCE);
+        let report = checked(&[&at("audit.1"), &at("audit")]);
+        let notes: Vec<_> = report.notes.iter().map(|note| (&*note.file, note.kind.as_str())).collect();
+        assert_eq!(notes, [("audit", "not_closed")], "{report:?}");
+        assert!(report.has_open_starts());
+    }
+
+    #[test]
     fn what_a_killed_process_has_left_is_ended_and_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit");
@@ -675,7 +743,15 @@ mod tests {
         fs::write(at("file"), "").unwrap();
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let why = |path: &Path| open(path).err().map(|error| error.to_string());
+        let why = |path: &Path| {
+            let told = open(path).err().map(|error| error.to_string());
+            assert_eq!(
+                AuditFile::check(path).err().map(|error| error.to_string()),
+                told,
+                "the same before a start"
+            );
+            told
+        };
         assert_eq!(why(&at("link")).as_deref(), Some("it is a link; name the file itself"));
         for path in [at("pipe"), "/dev/null".into()] {
             assert_eq!(why(&path).as_deref(), Some("it is no ordinary file"), "{path:?}");

@@ -9,7 +9,7 @@ use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw, object_text, write_array};
 
 use super::Console;
-use super::live::LiveCall;
+use super::live::{LiveCall, LiveUpstreamCall};
 use crate::recent::record::UpstreamCall;
 use crate::recent::{RecentCall, Ring};
 use ptc_protocol::principal::Principal;
@@ -70,10 +70,16 @@ impl CallQuery {
 
     /// True if a running call fits.
     fn fits_live(&self, call: &LiveCall) -> bool {
-        self.upstream.is_empty()
-            && matches!(&*self.outcome, "" | "running")
+        let calls = call.upstream_calls.lock();
+        let failed = |call: &LiveUpstreamCall| call.end.is_some_and(|end| end.fault.is_some());
+        (self.upstream.is_empty() || calls.newest.iter().any(|call| has(&call.upstream, &self.upstream)))
+            && match &*self.outcome {
+                "" | "running" => true,
+                "upstream_error" => calls.newest.iter().any(failed),
+                _ => false,
+            }
             && has(call.principal.name(), &self.principal)
-            && has(&call.tool, &self.tool)
+            && (has(&call.tool, &self.tool) || calls.newest.iter().any(|call| has(&call.tool, &self.tool)))
             && (self.text.is_empty() || has(&recorded_text(call.program.as_deref()), &self.text))
     }
 
@@ -196,6 +202,24 @@ fn live_json(eval_id: EvalId, call: &Arc<LiveCall>) -> String {
         object.string("tool", &call.tool);
         object.integer("running_ms", time::since(call.started).as_millis() as u64);
         object.raw("program", call.program.as_deref().unwrap_or("null"));
+        let calls = call.upstream_calls.lock();
+        object.integer("upstream_call_count", calls.sent);
+        write_array(object.key("upstream_calls"), &calls.newest, |out, call| {
+            let json = object_text(|object| {
+                object.string("server", &call.upstream);
+                object.string("tool", &call.tool);
+                match call.end {
+                    None => object.raw("ok", "null"),
+                    Some(end) => object.boolean("ok", end.fault.is_none()),
+                }
+                object.integer("offset_ms", call.offset_ms);
+                object.integer("duration_ms", call.duration_ms());
+                if let Some(fault) = call.end.and_then(|end| end.fault) {
+                    object.string("reason", fault);
+                }
+            });
+            out.extend_from_slice(json.as_bytes());
+        });
     })
 }
 
@@ -218,6 +242,10 @@ fn call_json(number: u64, record: &RecentCall) -> String {
         }
         object.integer("duration_ms", record.duration_ms);
         object.raw("program", record.program.as_deref().unwrap_or("null"));
+        if let Some(kept) = &record.kept_program {
+            object.string("kept_program", &kept.name);
+            object.string("program_digest", &kept.digest);
+        }
         if let Some(usage) = &record.usage {
             object.integer("steps", usage.steps);
             object.integer("memory_peak_bytes", usage.memory_peak_bytes);

@@ -2,8 +2,8 @@
 //!
 //! The page itself is static and holds no data. Its data comes from read-only routes behind the same checks as the
 //! MCP path; other routes take answers to runs, and try a tool. Every caller sees its own calls, sessions, sign-ins and
-//! runs, an operator the calls and runs of all. Upstreams and their catalog are shown to every caller, because any program can list them
-//! anyway.
+//! runs, an operator the calls, sessions and runs of all. Callers see the upstreams and the catalog that their programs can list, an
+//! operator the state of all upstreams.
 
 mod calls;
 mod live;
@@ -20,6 +20,8 @@ pub(crate) use sign_ins::sign_ins;
 pub use state::Facts;
 pub use state::{catalog, state, tool_only_reads};
 
+use ptc_host::aggregator::{CallWatch, SentCall};
+use ptc_host::engine::EvalId;
 use ptc_host::sync::Mutex;
 
 use super::recent::record::shortened;
@@ -43,6 +45,22 @@ impl Console {
     }
 }
 
+impl CallWatch for Console {
+    fn sent(&self, call: &SentCall<'_>) {
+        let live = self.live.lock().of_eval(call.eval);
+        if let Some(live) = live {
+            live.upstream_calls.lock().add(call);
+        }
+    }
+
+    fn ended(&self, eval: EvalId, number: u32, fault: Option<&'static str>) {
+        let live = self.live.lock().of_eval(eval);
+        if let Some(live) = live {
+            live.upstream_calls.lock().end(number, fault);
+        }
+    }
+}
+
 impl CallObserver for Console {
     fn reads_programs(&self) -> bool {
         true
@@ -56,6 +74,7 @@ impl CallObserver for Console {
             tool: call.tool.clone(),
             program: call.program.as_deref().map(|program| payloads::program(&recording, program)),
             started: call.started,
+            upstream_calls: Mutex::default(),
         };
         self.live.lock().insert(call.eval_id, live);
         true

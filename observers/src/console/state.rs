@@ -1,14 +1,16 @@
 //! The page's data as JSON.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use ptc_host::aggregator::Aggregator;
-use ptc_host::catalog::Catalog;
+use ptc_host::catalog::{Catalog, OtherTools, ToolEntry, marks};
+use ptc_host::config::PinReport;
 use ptc_host::engine::Engine;
 use ptc_host::upstream::Phase;
-use ptc_mcp::json::{Object, object_text, write_array};
+use ptc_mcp::json::{Object, object_text, write_array, write_strings};
 
 use super::Console;
 use crate::sources::Sources;
@@ -18,6 +20,10 @@ use ptc_protocol::timestamp::{self, instant};
 
 /// Accounts that are shown.
 const ACCOUNTS: usize = 100;
+/// Bytes of definitions that are searched for marks at a time: a page takes no time of callers.
+const MARKED_BYTES: usize = 512 << 10;
+/// Bytes of the diff of one tool.
+const DIFF_BYTES: usize = 4096;
 
 /// The listener's facts.
 #[derive(Debug)]
@@ -67,7 +73,9 @@ pub fn state(console: &Console, sources: &Sources, facts: &Facts<'_>, principal:
         match &sources.sessions {
             None => object.raw("sessions", "null"),
             Some(sessions) => {
-                write_array(object.key("sessions"), sessions.summaries_of(principal), |out, summary| {
+                let found = sessions.summaries_of(whose);
+                object.integer("session_count", found.count as u64);
+                write_array(object.key("sessions"), &found.latest, |out, summary| {
                     out.extend_from_slice(summary.as_bytes());
                 });
                 object.boolean("sessions_of_store", sessions.is_part());
@@ -75,7 +83,7 @@ pub fn state(console: &Console, sources: &Sources, facts: &Facts<'_>, principal:
         }
         match &sources.upstreams {
             None => object.raw("upstreams", "null"),
-            Some(upstreams) => write_upstreams(object, &upstreams.current(), principal),
+            Some(upstreams) => write_upstreams(object, &upstreams.current(), principal, facts.operator),
         }
     })
 }
@@ -114,16 +122,26 @@ fn write_accounts(
     });
 }
 
-fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
+/// The upstreams that `principal` sees. An operator sees the state of all of them, and of those outside of its grant no more than that.
+fn write_upstreams(
+    object: &mut Object<'_>,
+    upstreams: &Arc<Aggregator>,
+    principal: &Principal,
+    operator: bool,
+) {
     let redactor = upstreams.redactor().for_principal(Some(principal.name()));
     let view = upstreams.view(principal.authority()).of(principal.known_name());
     let seen = view.catalog();
-    write_array(object.key("upstreams"), view.upstreams(), |out, (config, handle)| {
-        // If each caller signs in for itself, the faults of others are not shown to this caller.
-        let own = handle.serving(view.caller(&config.name)).and_then(Result::ok);
+    let shown = if operator { upstreams.unfiltered() } else { view.clone() };
+    write_array(object.key("upstreams"), shown.upstreams(), |out, (config, handle)| {
+        let granted = view.sees(&config.name);
+        // If each caller signs in for itself, the faults of others are shown to operators alone.
+        let own = if operator { None } else { handle.serving(view.caller(&config.name)) };
+        let own = own.and_then(Result::ok);
         let health = own.as_ref().map_or_else(|| handle.health(), |own| own.health());
         let json = object_text(|object| {
             object.string("name", &config.name);
+            object.boolean("granted", granted);
             object.string("transport", handle.transport());
             object.string("phase", phase(health.phase));
             match &health.protocol_version {
@@ -132,9 +150,14 @@ fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, princip
             }
             let tools = match principal.authority() {
                 None => health.tools,
+                Some(_) if !granted => health.tools,
                 Some(_) => seen.server(&config.name).map_or(0, |server| server.tools().len()),
             };
             object.integer("tools", tools as u64);
+            match view.pins(&config.name).map(|report| report.summary()).filter(|told| !told.is_empty()) {
+                Some(told) => object.string("pins", &told),
+                None => object.raw("pins", "null"),
+            }
             object.integer("in_flight", health.in_flight as u64);
             object.integer("starts", health.starts);
             if let Phase::Recovery(left) = health.phase {
@@ -144,7 +167,7 @@ fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, princip
                 Some(fault) => object.string("last_fault", &redactor.scrub(&fault.to_string())),
                 None => object.raw("last_fault", "null"),
             }
-            let said = handle.messages(Some(principal.name()));
+            let said = if granted { handle.messages(Some(principal.name())) } else { Vec::new() };
             write_array(object.key("messages"), &said, |out, message| {
                 let at = Timestamp::try_from(message.at).unwrap_or_default();
                 let json = object_text(|object| {
@@ -175,28 +198,95 @@ fn seen_catalog(sources: &Sources, principal: &Principal) -> Option<Catalog> {
     Some(upstreams.view(principal.authority()).of(principal.known_name()).catalog())
 }
 
+/// The tools that are withheld until somebody accepts them, in order of names.
+fn unaccepted(pins: &PinReport) -> impl Iterator<Item = &String> {
+    let listed = pins.changed.iter().map(|changed| &changed.name).chain(&pins.new);
+    listed.filter(|_| pins.refuses)
+}
+
+fn is_withheld(pins: &PinReport, tool: &str) -> bool {
+    pins.refuses && pins.is_unaccepted(tool)
+}
+
+/// Why a tool is not accepted, with what changed of it; nothing if it is.
+fn write_pin(object: &mut Object<'_>, pins: &PinReport, tool: &str) {
+    let Some(why) = pins.why(tool) else { return };
+    object.string("unaccepted", &why);
+    if let Some(changed) = pins.changed(tool) {
+        object.string("diff", &changed.diff(DIFF_BYTES, true));
+    }
+}
+
+/// What deserves a look in a tool's definition; nothing if nothing does.
+fn write_marks(
+    object: &mut Object<'_>,
+    tool: Option<&ToolEntry>,
+    others: &OtherTools<'_>,
+    budget: &Cell<usize>,
+) {
+    let found = tool.map(|tool| marks(tool, others, budget)).unwrap_or_default();
+    if found.is_empty() {
+        return;
+    }
+    write_array(object.key("marks"), &found, |out, mark| {
+        let json = object_text(|object| {
+            object.string("rule", mark.rule);
+            object.string("finding", mark.finding);
+            object.string("excerpt", &mark.excerpt);
+        });
+        out.extend_from_slice(json.as_bytes());
+    });
+}
+
 /// Whether a tool that a caller sees says that it only reads; `None` for one that it does not see.
 pub fn tool_only_reads(sources: &Sources, principal: &Principal, upstream: &str, tool: &str) -> Option<bool> {
     let catalog = seen_catalog(sources, principal)?;
     Some(catalog.server(upstream)?.tool(tool)?.only_reads())
 }
 
-/// The tools that a caller sees. Names and descriptions were scrubbed when they were listed.
+/// The tools that a caller sees, those that are withheld by name. Names and descriptions were scrubbed when they were listed.
 pub fn catalog(sources: &Sources, principal: &Principal) -> String {
     object_text(|object| {
-        let catalog = seen_catalog(sources, principal);
-        let servers = catalog.iter().flat_map(|catalog| catalog.servers());
-        write_array(object.key("servers"), servers, |out, server| {
+        let upstreams = sources.upstreams.as_ref().map(|upstreams| upstreams.current());
+        let view = upstreams
+            .as_ref()
+            .map(|upstreams| upstreams.view(principal.authority()).of(principal.known_name()));
+        let catalog = view.as_ref().map(|view| view.catalog());
+        let budget = Cell::new(MARKED_BYTES);
+        let servers =
+            catalog.iter().flat_map(|catalog| catalog.servers().map(move |server| (catalog, server)));
+        write_array(object.key("servers"), servers, |out, (catalog, server)| {
+            let pins = view.as_ref().and_then(|view| view.pins(&server.name));
+            let others = OtherTools::of(catalog, &server.name);
             let json = object_text(|object| {
                 object.string("name", &server.name);
                 object.string("description", &server.description);
                 object.boolean("loaded", server.loaded);
+                if let Some(pins) = &pins {
+                    write_array(object.key("withheld"), unaccepted(pins), |out, name| {
+                        let json = object_text(|object| {
+                            object.string("name", name);
+                            write_pin(object, pins, name);
+                            let tool = server.withheld().find(|tool| tool.name == *name);
+                            write_marks(object, tool, &others, &budget);
+                        });
+                        out.extend_from_slice(json.as_bytes());
+                    });
+                    let mut gone = Vec::new();
+                    write_strings(&mut gone, pins.gone.iter().map(String::as_str));
+                    object.raw("gone", &String::from_utf8_lossy(&gone));
+                }
                 write_array(object.key("tools"), server.tools_by_name(), |out, tool| {
                     let json = object_text(|object| {
                         object.string("name", &tool.name);
                         object.string("description", &tool.description);
                         object.boolean("only_reads", tool.only_reads());
-                        object.boolean("callable", !server.refuses(&tool.name));
+                        let is_withheld = pins.as_ref().is_some_and(|pins| is_withheld(pins, &tool.name));
+                        object.boolean("callable", !is_withheld && !server.refuses(&tool.name));
+                        if let Some(pins) = &pins {
+                            write_pin(object, pins, &tool.name);
+                        }
+                        write_marks(object, Some(tool), &others, &budget);
                         object.raw("input_schema", &tool.input_schema.to_string());
                     });
                     out.extend_from_slice(json.as_bytes());

@@ -114,8 +114,10 @@ impl<S: Subscriber> Layer<S> for JsonLines {
 struct LineBuffers {
     /// JSON of the event's name; empty without one.
     event: Vec<u8>,
-    /// JSON of the request's id; empty without one.
+    /// JSON of the id of the HTTP request; empty without one.
     request_id: Vec<u8>,
+    /// JSON of the JSON-RPC id; empty without one.
+    rpc_id: Vec<u8>,
     /// Members of `fields`, each with a comma before it.
     fields: Vec<u8>,
     /// A bit for each field that has a value, by its place in the event's declaration.
@@ -131,6 +133,7 @@ impl LineBuffers {
         LineBuffers {
             event: Vec::new(),
             request_id: Vec::new(),
+            rpc_id: Vec::new(),
             fields: Vec::new(),
             present: 0,
             printed: String::new(),
@@ -141,6 +144,7 @@ impl LineBuffers {
     fn clear(&mut self) {
         self.event.clear();
         self.request_id.clear();
+        self.rpc_id.clear();
         self.fields.clear();
         self.present = 0;
         self.line.clear();
@@ -174,6 +178,10 @@ impl LineWriter<'_> {
                 self.parts.request_id.clear();
                 &mut self.parts.request_id
             }
+            "rpc_id" => {
+                self.parts.rpc_id.clear();
+                &mut self.parts.rpc_id
+            }
             _ => self.member(field),
         };
         let before = out.len();
@@ -196,14 +204,15 @@ impl LineWriter<'_> {
     }
 
     fn null_if_missing(&mut self, field: &Field) {
-        if !matches!(field.name(), "event" | "request_id" | "message") && self.parts.present & bit(field) == 0
+        if !matches!(field.name(), "event" | "request_id" | "rpc_id" | "message")
+            && self.parts.present & bit(field) == 0
         {
             self.member(field).extend_from_slice(b"null");
         }
     }
 
     fn finish(&mut self, metadata: &Metadata<'_>) {
-        let LineBuffers { event, request_id, fields, line, .. } = &mut *self.parts;
+        let LineBuffers { event, request_id, rpc_id, fields, line, .. } = &mut *self.parts;
         line.extend_from_slice(b"{\"ts\":\"");
         timestamp::write_now(line);
         line.extend_from_slice(b"\",\"level\":\"");
@@ -222,6 +231,10 @@ impl LineWriter<'_> {
         if !request_id.is_empty() {
             line.extend_from_slice(b",\"request_id\":");
             line.extend_from_slice(request_id);
+        }
+        if !rpc_id.is_empty() {
+            line.extend_from_slice(b",\"rpc_id\":");
+            line.extend_from_slice(rpc_id);
         }
         if let Some(trace_id) = trace::current_id() {
             // Writing to memory does not fail.

@@ -1,7 +1,7 @@
 //! Structured logs on standard error: one JSON object per line.
 //!
 //! ```json
-//! {"ts":"2026-03-04T05:06:07.123456Z","level":"info","event":"tools_call_start","request_id":"7","fields":{"tool":"lisp_eval"}}
+//! {"ts":"2026-03-04T05:06:07.123456Z","level":"info","event":"tools_call_start","request_id":"0f3a…","rpc_id":"7","fields":{"tool":"lisp_eval"}}
 //! ```
 //!
 //! Events are ordinary `tracing` events with a field `event`. A field `request_id` moves to the top level; declared

@@ -11,6 +11,7 @@ mod process;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -104,12 +105,17 @@ pub struct Metrics {
     other_upstream: Upstream,
     /// How many tools of upstreams have a label.
     labelled_tools: AtomicUsize,
+    /// The calls of kept programs, by name.
+    kept_programs: RwLock<BTreeMap<Arc<str>, Outcomes>>,
 }
+
+/// Counts of calls, by [`outcome_index`].
+type Outcomes = [AtomicU64; OUTCOMES];
 
 #[derive(Debug)]
 struct ToolMetrics {
-    name: &'static str,
-    outcomes: [AtomicU64; OUTCOMES],
+    name: Cow<'static, str>,
+    outcomes: Outcomes,
 }
 
 #[derive(Debug)]
@@ -160,6 +166,10 @@ impl Upstream {
     }
 }
 
+fn no_outcomes() -> Outcomes {
+    std::array::from_fn(|_| AtomicU64::new(0))
+}
+
 fn add(counter: &AtomicU64, by: u64) {
     counter.fetch_add(by, Ordering::Relaxed);
 }
@@ -171,10 +181,10 @@ fn get(counter: &AtomicU64) -> u64 {
 impl Metrics {
     /// Figures of these tools and upstreams, all zero.
     pub fn new(
-        tools: impl IntoIterator<Item = &'static str>,
+        tools: impl IntoIterator<Item = Cow<'static, str>>,
         upstreams: impl IntoIterator<Item = String>,
     ) -> Self {
-        let tool = |name| ToolMetrics { name, outcomes: std::array::from_fn(|_| AtomicU64::new(0)) };
+        let tool = |name| ToolMetrics { name, outcomes: no_outcomes() };
         Metrics {
             tools: tools.into_iter().map(tool).collect(),
             in_flight: AtomicI64::new(0),
@@ -186,6 +196,7 @@ impl Metrics {
             later: RwLock::default(),
             other_upstream: Upstream::new(),
             labelled_tools: AtomicUsize::new(0),
+            kept_programs: RwLock::default(),
         }
     }
 
@@ -210,6 +221,17 @@ impl Metrics {
         }
         add(&self.returned_bytes, report.payload.final_result_bytes());
         report.payload.upstream_calls.iter().for_each(|call| self.upstream_call(call));
+    }
+
+    /// Counts a call of a kept program: under its own name, or under [`OTHER`] if so many have one already.
+    fn count_kept(&self, name: &Arc<str>, outcome: &str) {
+        let at = outcome_index(outcome);
+        if let Some(outcomes) = self.kept_programs.read().get(name) {
+            return add(&outcomes[at], 1);
+        }
+        let mut kept = self.kept_programs.write();
+        let name = if kept.len() < MAX_TOOLS { name.clone() } else { OTHER.into() };
+        add(&kept.entry(name).or_insert_with(no_outcomes)[at], 1);
     }
 
     fn upstream_call(&self, call: &CallRecord) {
@@ -237,16 +259,25 @@ impl Metrics {
     /// Writes all families of calls.
     pub fn write(&self, to: &mut Exposition) {
         let mut family = to.family("ptc_evals", "Evaluations by tool and outcome.", MetricKind::Counter);
-        for tool in self.tools.iter().filter(|tool| is_eval(tool.name)) {
-            write_outcomes(&mut family, tool);
+        for tool in self.tools.iter().filter(|tool| is_eval(&tool.name)) {
+            write_outcomes(&mut family, ("tool", &tool.name), &tool.outcomes);
         }
+        let kept = self.kept_programs.read();
+        if !kept.is_empty() {
+            let help = "Calls of kept programs by program and outcome.";
+            let mut family = to.family("ptc_kept_program_calls", help, MetricKind::Counter);
+            for (name, outcomes) in &*kept {
+                write_outcomes(&mut family, ("program", name), outcomes);
+            }
+        }
+        drop(kept);
         let mut family = to.family(
             "ptc_session_calls",
             "Calls of session tools by tool and outcome.",
             MetricKind::Counter,
         );
-        for tool in self.tools.iter().filter(|tool| !is_eval(tool.name)) {
-            write_outcomes(&mut family, tool);
+        for tool in self.tools.iter().filter(|tool| !is_eval(&tool.name)) {
+            write_outcomes(&mut family, ("tool", &tool.name), &tool.outcomes);
         }
         to.family("ptc_calls_in_flight", "Tool calls that run now.", MetricKind::Gauge)
             .sample(&[], self.in_flight.load(Ordering::Relaxed).max(0));
@@ -340,6 +371,9 @@ impl CallObserver for Metrics {
             CallOutcome::Cancelled => ("cancelled", None),
             CallOutcome::Discarded => return,
         };
+        if let Some(kept) = &call.kept_program {
+            self.count_kept(&kept.name, outcome);
+        }
         self.count(&call.tool, outcome, call.eval_id, report);
     }
 }
@@ -350,11 +384,11 @@ fn is_eval(tool: &str) -> bool {
 }
 
 /// Writes the outcomes that have happened, and `ok` in any case.
-fn write_outcomes(family: &mut Family<'_>, tool: &ToolMetrics) {
-    for (at, count) in tool.outcomes.iter().enumerate() {
+fn write_outcomes(family: &mut Family<'_>, label: (&str, &str), outcomes: &Outcomes) {
+    for (at, count) in outcomes.iter().enumerate() {
         let (outcome, count) = (outcome_at(at), get(count));
         if count > 0 || outcome == "ok" {
-            family.sample(&[("tool", tool.name), ("outcome", outcome)], count);
+            family.sample(&[label, ("outcome", outcome)], count);
         }
     }
 }

@@ -56,7 +56,7 @@ fn both_formats_are_written_as_their_readers_expect() {
 
 #[test]
 fn labels_are_a_closed_set() {
-    let metrics = Metrics::new(["lisp_eval"], ["fs".to_owned()]);
+    let metrics = Metrics::new(["lisp_eval".into()], ["fs".to_owned()]);
     let id = EvalId::from_number(1);
     metrics.count("lisp_eval", "ok", id, None);
     metrics.count("lisp_eval", "a reason nobody knows", id, None);
@@ -72,7 +72,7 @@ fn labels_are_a_closed_set() {
 
 #[test]
 fn tools_of_upstreams_have_labels_of_their_own_up_to_a_limit() {
-    let metrics = Metrics::new(["lisp_eval"], ["fs".to_owned()]);
+    let metrics = Metrics::new(["lisp_eval".into()], ["fs".to_owned()]);
     let upstream = &metrics.upstreams["fs"];
     for number in 0..MAX_TOOLS + 3 {
         upstream.count_tool(&metrics.labelled_tools, &format!("tool{number}"), 0, 1_500_000);

@@ -132,7 +132,7 @@ impl CallObserver for Otel {
         }
     }
 
-    fn unknown_tool(&self, call: &ObservedCall) {
+    fn unknown_tool(&self, call: &ObservedCall, _is_denied: bool) {
         if let Some(span) = spans::of_unknown_tool(call) {
             self.queue.push(span);
         }

@@ -58,6 +58,16 @@ impl SpanText {
         text(&mut self.0, key, value);
     }
 
+    /// The attributes of a request of a client.
+    fn of_request(&mut self, id: &str, revision: &str, http_request: Option<&str>) {
+        self.text("jsonrpc.request.id", &shown(id));
+        self.text("mcp.protocol.version", revision);
+        self.text("network.transport", if http_request.is_some() { "tcp" } else { "pipe" });
+        if let Some(request) = http_request {
+            self.text("ptc.request_id", &shown(request));
+        }
+    }
+
     /// The attributes of the call of a tool.
     fn tool(&mut self, tool: &str) {
         self.text("gen_ai.operation.name", EXECUTE_TOOL);
@@ -81,6 +91,18 @@ impl SpanText {
 pub(super) fn of_part(span: &Span<'_>) -> Vec<u8> {
     let of = |kind| SpanText::new(span.context, span.parent, span.started, kind);
     match span.work {
+        SpanWork::Request { method, prompt, request_id, revision, http_request, owner, error } => {
+            let mut text = of(SpanKind::Server);
+            let prompt = prompt.map(shown);
+            text.name(method, prompt.as_deref());
+            text.text("mcp.method.name", method);
+            text.of_request(request_id, revision, http_request);
+            text.text("ptc.owner", owner);
+            if let Some(prompt) = &prompt {
+                text.text("gen_ai.prompt.name", prompt);
+            }
+            text.ended(error)
+        }
         SpanWork::Compile { failed } => {
             let mut text = of(SpanKind::Internal);
             text.name("compile", None);
@@ -138,16 +160,12 @@ fn request(call: &ObservedCall, tool: Option<&str>, error: Option<&str>) -> Opti
     let _ = write!(printed, "{}", call.request_id);
     text.name(TOOLS_CALL, tool);
     text.text("mcp.method.name", TOOLS_CALL);
-    text.text("jsonrpc.request.id", &shown(&printed));
-    text.text("mcp.protocol.version", call.revision.name());
-    text.text("network.transport", if call.origin.is_some() { "tcp" } else { "pipe" });
+    let http_request = call.origin.as_ref().map(|origin| &*origin.request_id);
+    text.of_request(&printed, call.revision.name(), http_request);
     printed.clear();
     let _ = write!(printed, "{}", call.eval_id);
     text.text("ptc.eval_id", &printed);
     text.text("ptc.owner", call.owner.principal.hash());
-    if let Some(origin) = &call.origin {
-        text.text("ptc.request_id", &shown(&origin.request_id));
-    }
     if let Some(tool) = tool {
         text.tool(tool);
     }

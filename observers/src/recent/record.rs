@@ -15,7 +15,7 @@ use ptc_protocol::report::ptc_metrics::PtcMetrics;
 use ptc_protocol::report::{CallUsage, PlannerReport};
 use ptc_protocol::settings::PayloadPolicy;
 use ptc_protocol::timestamp::instant;
-use ptc_protocol::tool::Unfinished;
+use ptc_protocol::tool::{KeptProgramName, Unfinished};
 
 /// Longest request id that is stored whole, in bytes.
 const MAX_ID_BYTES: usize = 256;
@@ -47,6 +47,8 @@ pub struct RecentCall {
     pub reason: Option<String>,
     /// The program under the policy, as JSON.
     pub program: Option<String>,
+    /// The kept program that ran, if one did.
+    pub kept_program: Option<KeptProgramName>,
     /// The context under the policy, as JSON.
     pub context: Option<String>,
     /// True if it came with an output schema.
@@ -144,6 +146,7 @@ impl RecentCall {
             unfinished: answered.unfinished,
             reason: answered.reason.clone(),
             program: call.program.as_deref().map(|program| payloads::program(recording, program)),
+            kept_program: call.kept_program.clone(),
             context: None,
             output_schema: false,
             result_bytes: None,
@@ -232,6 +235,10 @@ impl RecentCall {
         }
         object.integer("duration_ms", self.duration_ms);
         write_optional(object, "program", self.program.as_deref());
+        if let Some(kept) = &self.kept_program {
+            object.string("kept_program", &kept.name);
+            object.string("program_digest", &kept.digest);
+        }
         write_optional(object, "context", self.context.as_deref());
         integer_or_null(object, "result_bytes", self.result_bytes);
         integer_or_null(object, "prints_count", self.prints_count);

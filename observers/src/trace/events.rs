@@ -33,7 +33,7 @@ impl CallObserver for Traces {
         }
     }
 
-    fn unknown_tool(&self, call: &ObservedCall) {
+    fn unknown_tool(&self, call: &ObservedCall, _is_denied: bool) {
         if self.runs(call) {
             let reason = Some("unknown_tool".to_owned());
             let ended =

@@ -27,35 +27,44 @@ fn error(text: &str) -> String {
 fn a_bad_file_is_refused_with_the_place_of_its_fault() {
     let cases: &[(&str, &str)] = &[
         // The file.
-        ("[]", "the file must be an object"),
+        ("[]", "the file must be an object, got []"),
         ("{}", "rules must be a list"),
-        (r#"{"rules": {}}"#, "rules must be a list"),
+        (r#"{"rules": {}}"#, "rules must be a list, got {}"),
         (r#"{"rules": [], "rule": []}"#, "rule is no known key; did you mean rules?"),
         (r#"{"rules": [], "xyzzy": []}"#, "xyzzy is no known key; it has default, scope_implies, rules"),
-        (r#"{"rules": [], "default": "none"}"#, r#"default must be "allow" or "deny""#),
-        (r#"{"rules": [], "default": true}"#, r#"default must be "allow" or "deny""#),
-        (r#"{"rules": [], "rules": []}"#, r#"an object has the key "rules" twice"#),
-        (r#"{"rules": [], "scope_implies": ["a"]}"#, "scope_implies must be an object"),
-        (r#"{"rules": [], "scope_implies": {"a": "b"}}"#, "scope_implies.a must be a list"),
-        (r#"{"rules": [], "scope_implies": {"a": [""]}}"#, "scope_implies.a must be a list of scopes"),
-        (r#"{"rules": [], "scope_implies": {"a": [1]}}"#, "scope_implies.a must be a list of scopes"),
+        (r#"{"rules": [], "default": "none"}"#, r#"default must be "allow" or "deny", got "none""#),
+        (r#"{"rules": [], "default": true}"#, r#"default must be "allow" or "deny", got true"#),
+        (
+            r#"{"rules": [], "rules": []}"#,
+            r#"an object has the key "rules" twice, the second time at line 1, column 15"#,
+        ),
+        (r#"{"rules": [], "scope_implies": ["a"]}"#, "scope_implies must be an object, got [\"a\"]"),
+        (r#"{"rules": [], "scope_implies": {"a": "b"}}"#, "scope_implies.a must be a list, got \"b\""),
+        (
+            r#"{"rules": [], "scope_implies": {"a": [""]}}"#,
+            "scope_implies.a must be a list of scopes, got [\"\"]",
+        ),
+        (
+            r#"{"rules": [], "scope_implies": {"a": [1]}}"#,
+            "scope_implies.a must be a list of scopes, got [1]",
+        ),
         // Rules.
-        (r#"{"rules": [1]}"#, "rules[0] must be an object"),
+        (r#"{"rules": [1]}"#, "rules[0] must be an object, got 1"),
         (r#"{"rules": [{}]}"#, "rules[0].match must be an object; {} matches every caller"),
-        (r#"{"rules": [{"match": "ci"}]}"#, "rules[0].match must be an object"),
+        (r#"{"rules": [{"match": "ci"}]}"#, "rules[0].match must be an object, got \"ci\""),
         (
             r#"{"rules": [{"match": {}}, {"match": {}, "limit": {}}]}"#,
             "rules[1].limit is no known key; did you mean limits?",
         ),
         (
             r#"{"rules": [{"match": {}, "name": ""}]}"#,
-            "rules[0].name must be a string with at least one character",
+            "rules[0].name must be a string with at least one character, got \"\"",
         ),
         (
             r#"{"rules": [{"match": {}, "name": "a"}, {"match": {}, "name": "b"}, {"match": {}, "name": "a"}]}"#,
             "rules[2].name is that of rules[0]",
         ),
-        (r#"{"rules": [{"match": {}, "operator": 1}]}"#, "rules[0].operator must be true or false"),
+        (r#"{"rules": [{"match": {}, "operator": 1}]}"#, "rules[0].operator must be true or false, got 1"),
         // Callers.
         (
             r#"{"rules": [{"match": {"principle": "ci"}}]}"#,
@@ -63,11 +72,11 @@ fn a_bad_file_is_refused_with_the_place_of_its_fault() {
         ),
         (
             r#"{"rules": [{"match": {"principal": ""}}]}"#,
-            "rules[0].match.principal must be a string with at least one character",
+            "rules[0].match.principal must be a string with at least one character, got \"\"",
         ),
         (
             r#"{"rules": [{"match": {"scope": ["a"]}}]}"#,
-            "rules[0].match.scope must be a string with at least one character",
+            "rules[0].match.scope must be a string with at least one character, got [\"a\"]",
         ),
         (
             r#"{"rules": [{"match": {"claim": {}}}]}"#,
@@ -75,11 +84,11 @@ fn a_bad_file_is_refused_with_the_place_of_its_fault() {
         ),
         (
             r#"{"rules": [{"match": {"claim": {"groups": ["a"]}}}]}"#,
-            "rules[0].match.claim.groups must be a string with at least one character",
+            "rules[0].match.claim.groups must be a string with at least one character, got [\"a\"]",
         ),
         (
             r#"{"rules": [{"match": {"claim": {"groups": "a", "groups": "b"}}}]}"#,
-            r#"an object has the key "groups" twice"#,
+            r#"an object has the key "groups" twice, the second time at line 1, column 48"#,
         ),
     ];
     for (text, sentence) in cases {
@@ -97,26 +106,35 @@ fn what_a_rule_grants_is_read_strictly() {
             "rules[0].upstreams.s must say what is granted, as {\"allow\": [\"get_*\"]} does; leave it out to grant nothing",
         ),
         (r#""alow": ["*"]"#, "rules[0].upstreams.s.alow is no known key; did you mean allow?"),
-        (r#""allow": "*""#, "rules[0].upstreams.s.allow must be a list"),
+        (r#""allow": "*""#, "rules[0].upstreams.s.allow must be a list, got \"*\""),
         (
             r#""allow": []"#,
-            "rules[0].upstreams.s.allow must be a list with at least one pattern; leave it out to grant nothing",
+            "rules[0].upstreams.s.allow must be a list with at least one pattern, got []; leave it out to grant nothing",
         ),
         (
             r#""allow": ["a", ""]"#,
-            "rules[0].upstreams.s.allow[1] must be a pattern with at least one character",
+            "rules[0].upstreams.s.allow[1] must be a pattern with at least one character, got \"\"",
         ),
-        (r#""deny": [7]"#, "rules[0].upstreams.s.deny[0] must be a pattern with at least one character"),
-        (r#""list": [null]"#, "rules[0].upstreams.s.list[0] must be a pattern with at least one character"),
+        (
+            r#""deny": [7]"#,
+            "rules[0].upstreams.s.deny[0] must be a pattern with at least one character, got 7",
+        ),
+        (
+            r#""list": [null]"#,
+            "rules[0].upstreams.s.list[0] must be a pattern with at least one character, got null",
+        ),
         (
             r#""resources": [""]"#,
-            "rules[0].upstreams.s.resources[0] must be a pattern with at least one character",
+            "rules[0].upstreams.s.resources[0] must be a pattern with at least one character, got \"\"",
         ),
-        (r#""prompts": {}"#, "rules[0].upstreams.s.prompts must be a list"),
+        (r#""prompts": {}"#, "rules[0].upstreams.s.prompts must be a list, got {}"),
         (r#""allow": ["a", "b*"], "deny": ["b*"]"#, r#"rules[0].upstreams.s allows and denies "b*""#),
-        (r#""identity": "own""#, r#"rules[0].upstreams.s.identity must be "per_principal" or "shared""#),
-        (r#""args": []"#, "rules[0].upstreams.s.args must be an object"),
-        (r#""allow": ["t"], "args": {"t": []}"#, "rules[0].upstreams.s.args.t must be an object"),
+        (
+            r#""identity": "own""#,
+            r#"rules[0].upstreams.s.identity must be "per_principal" or "shared", got "own""#,
+        ),
+        (r#""args": []"#, "rules[0].upstreams.s.args must be an object, got []"),
+        (r#""allow": ["t"], "args": {"t": []}"#, "rules[0].upstreams.s.args.t must be an object, got []"),
         (
             r#""allow": ["t"], "args": {"t": {}}"#,
             "rules[0].upstreams.s.args.t must name an argument; leave it out to permit all",
@@ -136,7 +154,10 @@ fn what_a_rule_grants_is_read_strictly() {
         error(&rule(r#""upstreams": {"": {"allow": ["*"]}}"#)),
         "policy: rules[0].upstreams. is about an upstream without a name"
     );
-    assert_eq!(error(&rule(r#""upstreams": {"s": []}"#)), "policy: rules[0].upstreams.s must be an object");
+    assert_eq!(
+        error(&rule(r#""upstreams": {"s": []}"#)),
+        "policy: rules[0].upstreams.s must be an object, got []"
+    );
 }
 
 #[test]
@@ -151,24 +172,30 @@ fn rules_on_arguments_are_read_strictly() {
             ".a.least is no known key; it has in, equals, prefix, under, min, max, ignore_case, percent"
                 .to_owned(),
         ),
-        (r#""in": []"#, format!(".a.in must be {flat}")),
-        (r#""in": "x""#, ".a.in must be a list".to_owned()),
-        (r#""in": [["x"]]"#, format!(".a.in must be {flat}")),
-        (r#""in": [null]"#, format!(".a.in must be {flat}")),
-        (r#""equals": {}"#, ".a.equals must be a string, a number or a boolean".to_owned()),
-        (r#""equals": null"#, ".a.equals must be a string, a number or a boolean".to_owned()),
+        (r#""in": []"#, format!(".a.in must be {flat}, got []")),
+        (r#""in": "x""#, ".a.in must be a list, got \"x\"".to_owned()),
+        (r#""in": [["x"]]"#, format!(".a.in must be {flat}, got [[\"x\"]]")),
+        (r#""in": [null]"#, format!(".a.in must be {flat}, got [null]")),
+        (r#""equals": {}"#, ".a.equals must be a string, a number or a boolean, got {}".to_owned()),
+        (r#""equals": null"#, ".a.equals must be a string, a number or a boolean, got null".to_owned()),
         (r#""in": [1], "equals": 1"#, ".a has in and equals; keep one".to_owned()),
-        (r#""prefix": """#, ".a.prefix must be a string with at least one character".to_owned()),
-        (r#""prefix": 1"#, ".a.prefix must be a string with at least one character".to_owned()),
-        (r#""under": "/a/../..""#, format!(".a.under must be {path}")),
-        (r#""under": "/50%""#, format!(".a.under must be {path}")),
-        (r#""under": "C:\\a""#, format!(".a.under must be {path}")),
-        (r#""under": "/a", "percent": "keep""#, r#".a.percent must be "decode" or "literal""#.to_owned()),
-        (r#""under": "/a", "ignore_case": "yes""#, ".a.ignore_case must be true or false".to_owned()),
+        (r#""prefix": """#, ".a.prefix must be a string with at least one character, got \"\"".to_owned()),
+        (r#""prefix": 1"#, ".a.prefix must be a string with at least one character, got 1".to_owned()),
+        (r#""under": "/a/../..""#, format!(".a.under must be {path}, got \"/a/../..\"")),
+        (r#""under": "/50%""#, format!(".a.under must be {path}, got \"/50%\"")),
+        (r#""under": "C:\\a""#, format!(".a.under must be {path}, got \"C:\\\\a\"")),
+        (
+            r#""under": "/a", "percent": "keep""#,
+            r#".a.percent must be "decode" or "literal", got "keep""#.to_owned(),
+        ),
+        (
+            r#""under": "/a", "ignore_case": "yes""#,
+            ".a.ignore_case must be true or false, got \"yes\"".to_owned(),
+        ),
         (r#""max": 1, "ignore_case": true"#, ".a has ignore_case or percent without under".to_owned()),
         (r#""prefix": "a", "percent": "literal""#, ".a has ignore_case or percent without under".to_owned()),
-        (r#""max": "10""#, ".a.max must be a number".to_owned()),
-        (r#""max": 10, "min": null"#, ".a.min must be a number".to_owned()),
+        (r#""max": "10""#, ".a.max must be a number, got \"10\"".to_owned()),
+        (r#""max": 10, "min": null"#, ".a.min must be a number, got null".to_owned()),
     ] {
         let sentence = format!("policy: rules[0].upstreams.s.args.t{sentence}");
         assert_eq!(error(&argument(members)), sentence, "{members}");
@@ -193,7 +220,7 @@ fn limits_are_positive_integers() {
         let text = rule(&format!(r#""limits": {{{members}}}"#));
         assert_eq!(error(&text), format!("policy: rules[0].limits{sentence}"), "{members}");
     }
-    assert_eq!(error(&rule(r#""limits": 3"#)), "policy: rules[0].limits must be an object");
+    assert_eq!(error(&rule(r#""limits": 3"#)), "policy: rules[0].limits must be an object, got 3");
 }
 
 #[test]
@@ -231,4 +258,83 @@ fn rules_that_hide_what_the_default_allows_are_remarked() {
     assert_eq!(remarks.len(), 1);
     assert!(remarks[0].starts_with("rules[0] allows no tool: "), "{remarks:?}");
     assert!(policy(&format!("{{{rules}}}")).remarks().is_empty());
+}
+
+#[test]
+fn what_can_never_hold_is_refused() {
+    for (members, why) in [
+        (r#""min": 5, "max": 3"#, "min is 5, and max 3"),
+        (r#""in": ["a"], "max": 3"#, "none of its values fits what else it says"),
+        (r#""equals": "/etc", "under": "/r""#, "none of its values fits what else it says"),
+        (r#""in": [1, 2], "min": 3"#, "none of its values fits what else it says"),
+        (r#""prefix": "a", "max": 3"#, "min and max want a number, prefix and under a string"),
+    ] {
+        let told = format!("policy: rules[0].upstreams.s.args.t.a permits nothing: {why}");
+        assert_eq!(error(&argument(members)), told, "{members}");
+    }
+    for members in
+        [r#""min": 3, "max": 3"#, r#""in": ["/r/a", "/x"], "under": "/r""#, r#""in": ["a", 2], "max": 3"#]
+    {
+        policy(&argument(members));
+    }
+    assert_eq!(
+        error(&upstream(
+            r#""allow": ["t"], "args": {"t": {"repo": {"equals": 1}, "x": {"min": 1}, "Re_po": {"min": 1}}}"#
+        )),
+        "policy: rules[0].upstreams.s.args.t has \"repo\" and \"Re_po\": a call with one of them is refused for the other"
+    );
+    for (conditions, why) in [
+        (r#""issuer": "https://i""#, "no access token, and so no issuer"),
+        (r#""scope": "a""#, "no access token, and so no scope"),
+        (r#""claim": {"a": "b"}"#, "no access token, and so no claim"),
+    ] {
+        let text = format!(r#"{{"rules": [{{"match": {{"principal": "ci", {conditions}}}}}]}}"#);
+        let told = format!("policy: rules[0].match matches nobody: the caller \"ci\" has {why}");
+        assert_eq!(error(&text), told);
+    }
+    let of_ann = |conditions: &str| {
+        format!(r#"{{"rules": [{{"match": {{"principal": "https://i|ann", {conditions}}}}}]}}"#)
+    };
+    assert!(error(&of_ann(r#""issuer": "https://j""#)).ends_with("has another issuer"));
+    assert!(error(&of_ann(r#""subject": "ben""#)).ends_with("has another subject"));
+    policy(&of_ann(r#""issuer": "https://i", "subject": "ann", "scope": "a", "claim": {"b": "c"}"#));
+}
+
+#[test]
+fn rules_on_arguments_are_about_tools_that_their_rule_allows() {
+    let with = |entries: &str| rule(&format!(r#""upstreams": {{{entries}}}"#));
+    let args = |tool: &str| format!(r#""args": {{"{tool}": {{"a": {{"max": 1}}}}}}"#);
+    for (entries, place) in [
+        (format!(r#""s": {{"allow": ["create_issue"], {}}}"#, args("creat_*issues")), "s.args.creat_*issues"),
+        (format!(r#""s": {{{}}}, "t": {{"allow": ["*"]}}"#, args("x")), "s.args.x"),
+    ] {
+        let told = format!("policy: rules[0].upstreams.{place} is about a tool that allow does not have");
+        assert_eq!(error(&with(&entries)), told);
+    }
+    for entries in [
+        format!(r#""s": {{"allow": ["create_issue"], {}}}"#, args("creat*")),
+        format!(r#""*": {{"allow": ["get_*"]}}, "s": {{{}}}"#, args("get_issue")),
+        format!(r#""s-*": {{"allow": ["*"]}}, "*-t": {{{}}}"#, args("x")),
+    ] {
+        policy(&with(&entries));
+    }
+}
+
+#[test]
+fn what_a_rule_says_in_vain_is_remarked() {
+    let remarks = |members: &str| policy(&upstream(members)).remarks();
+    assert_eq!(
+        remarks(r#""allow": ["get_*", "put_a"], "deny": ["*_*"]"#),
+        ["rules[0].upstreams.s allows nothing: deny has all that allow has"]
+    );
+    assert!(remarks(r#""allow": ["get_*", "put"], "deny": ["*_*"]"#).is_empty());
+    let paths = |rule: &str| remarks(&format!(r#""allow": ["t"], "args": {{"t": {{"a": {{{rule}}}}}}}"#));
+    assert!(
+        paths(r#""under": "/r", "prefix": "/x""#)[0]
+            .starts_with("rules[0].upstreams.s.args.t.a wants a path under")
+    );
+    assert!(
+        paths(r#""under": "/r", "prefix": "/r/a""#).is_empty()
+            && paths(r#""under": "/r/a", "prefix": "/r""#).is_empty()
+    );
 }

@@ -166,7 +166,7 @@ fn a_call_needs_one_rule_that_permits_all_its_arguments() {
 }
 
 #[test]
-fn limits_and_names_are_those_of_the_first_rule_that_has_them() {
+fn limits_are_those_of_the_first_rule_that_sets_them() {
     let policy = policy(
         r#"{"rules": [
             {"match": {"scope": "a"}, "limits": {"sessions": 2}},
@@ -177,7 +177,7 @@ fn limits_and_names_are_those_of_the_first_rule_that_has_them() {
     let grant = policy.grant(&bearer(&["a"], &[]));
     let limits =
         Limits { sessions: Some(2), calls_per_minute: Some(600), memory_bytes: Some(7), ..Limits::default() };
-    assert_eq!((grant.limits(), grant.name()), (&limits, Some("second")));
+    assert_eq!(grant.limits(), &limits);
     assert!(!grant.is_operator());
     let both = policy.grant(&bearer(&["a", "b"], &[]));
     assert!(both.is_operator() && !both.upstream("s"), "an operator sees no more tools for it");
@@ -237,4 +237,108 @@ fn a_rule_cannot_choose_a_sign_in_that_people_do_not_have() {
     for most in [own, shared, None] {
         assert_eq!(policy.impossible_identity("wiki", most), None);
     }
+}
+
+#[test]
+fn a_uri_that_a_server_may_resolve_to_another_fits_no_part_of_the_resources() {
+    let policy = policy(
+        r#"{"rules": [
+            {"match": {}, "upstreams": {"s": {"resources": ["res://s/item/*", "res://s/odd/../x"]}}},
+            {"match": {"scope": "all"}, "upstreams": {"s": {"resources": ["*"]}}}]}"#,
+    );
+    let [some, all] = [&[][..], &["all"][..]].map(|scopes| policy.grant(&bearer(scopes, &[])));
+    for uri in ["res://s/item/3", "res://s/item/a%20b", "res://s/item/{id}", "res://s/odd/../x"] {
+        assert!(some.resource("s", uri) && all.resource("s", uri), "{uri}");
+    }
+    for uri in [
+        "res://s/item/../secret",
+        "res://s/item/%2e%2e/secret",
+        "res://s/item/%252e%252e/secret",
+        "res://s/item/./../secret",
+        "res://s/item/..\\secret",
+        "res://s/item/{id}/../secret",
+    ] {
+        assert!(!some.resource("s", uri) && all.resource("s", uri), "{uri}");
+    }
+}
+
+#[test]
+fn all_that_one_rule_says_of_arguments_must_hold_whichever_entry_allows_the_tool() {
+    let policy = policy(
+        r#"{"rules": [
+            {"match": {}, "upstreams": {
+                "*": {"allow": ["*"]},
+                "git*": {"allow": ["create_*"], "args": {"create_*": {"title": {"prefix": "["}}}},
+                "github": {"allow": ["create_issue"], "args": {"create_issue": {"repo": {"in": ["web", "app"]}}}}}},
+            {"match": {"scope": "free"}, "upstreams": {"github": {"allow": ["create_issue"]}}}]}"#,
+    );
+    let grant = policy.grant(&bearer(&[], &[]));
+    let check = |arguments: &str| grant.check_arguments("github", "create_issue", arguments).is_ok();
+    assert!(check(r#"{"repo": "web", "title": "[x]"}"#));
+    assert!(!check(r#"{"repo": "infra", "title": "[x]"}"#) && !check(r#"{"repo": "web", "title": "x"}"#));
+    assert!(grant.judges("github", "create_issue") && !grant.judges("github", "get_issue"));
+    assert!(grant.check_arguments("other", "create_issue", "{}").is_ok());
+    let free = policy.grant(&bearer(&["free"], &[]));
+    assert!(free.check_arguments("github", "create_issue", "{}").is_ok(), "another rule permits it");
+    let told = policy.explain(
+        &bearer(&[], &[]),
+        "github",
+        "create_issue",
+        Some(r#"{"repo": "infra", "title": "x"}"#),
+    );
+    let places: Vec<&str> = told.arguments.iter().map(|judged| &*judged.place).collect();
+    assert_eq!(places, ["rules[0].upstreams.git*.args.create_*.title"], "one rule, one verdict");
+}
+
+#[test]
+fn what_is_not_known_of_a_caller_takes_rights_and_gives_none() {
+    let text = r#"{"default": "DEFAULT", "rules": [
+        {"match": {"principal": "https://login.example|ann"}, "upstreams": {"s": {"allow": ["*"]}}, "limits": {"sessions": 5}},
+        {"match": {"claim": {"level": "low"}}, "upstreams": {"s": {"deny": ["put_*"]}, "t": {"allow": ["*"]}},
+         "limits": {"sessions": 9, "calls_per_minute": 3}, "operator": true},
+        {"match": {"scope": "read"}, "upstreams": {"s": {"deny": ["drop_*"]}}},
+        {"match": {"subject": "ann"}, "upstreams": {"s": {"deny": ["cut_*"]}}}]}"#;
+    let deny = policy(&text.replace("DEFAULT", "deny"));
+    let sees = |caller: &Caller| {
+        let grant = deny.grant(caller);
+        assert_eq!(grant.tool("s", "get_a"), Access::Allowed);
+        ["put_a", "drop_a", "cut_a"].map(|tool| grant.tool("s", tool) == Access::Allowed)
+    };
+    let ann = |claims: &[(&str, &[&str])]| bearer(&[], claims);
+    assert_eq!(sees(&ann(&[])), [true, true, false], "a token that was just read lacks what it does not say");
+    assert_eq!(sees(&ann(&[]).recalled()), [false, true, false], "the claim was not asked for");
+    assert_eq!(sees(&ann(&[("level", &[])]).recalled()), [true, true, false], "it was, and is not there");
+    assert_eq!(sees(&ann(&[("level", &["low"])]).recalled()), [false, true, false]);
+    let forgotten = Caller::forgotten("https://login.example|ann");
+    assert_eq!(sees(&forgotten), [false, false, false]);
+    let grant = deny.grant(&forgotten);
+    assert!(!grant.upstream("t") && !grant.is_operator());
+    let limits = Limits { sessions: Some(5), calls_per_minute: Some(3), ..Limits::default() };
+    assert_eq!(grant.limits(), &limits, "the least that may hold");
+    assert!(!Arc::ptr_eq(&grant, &deny.grant(&ann(&[]))));
+    // Nobody knows whether the default is for it.
+    let open = policy(&text.replace("DEFAULT", "allow"));
+    let ben = || Caller { principal: "i|ben".into(), subject: Some("ben".into()), ..bearer(&["x"], &[]) };
+    assert_eq!(access(&open, &ben(), "get_a"), Access::Allowed);
+    assert_eq!(access(&open, &ben().recalled(), "get_a"), Access::Hidden);
+    let ci = Caller::named("ci");
+    assert_eq!(
+        (Caller::forgotten("ci"), ci.clone().recalled()),
+        (ci.clone(), ci),
+        "there is nothing to forget"
+    );
+}
+
+#[test]
+fn the_least_limit_is_looked_for_up_to_the_first_that_holds_for_certain() {
+    let policy = policy(
+        r#"{"rules": [
+            {"match": {"claim": {"staff": "yes"}}, "limits": {"sessions": 90, "memory_bytes": 1}},
+            {"match": {}, "limits": {"sessions": 9}},
+            {"match": {"claim": {"staff": "no"}}, "limits": {"sessions": 1, "in_flight_calls": 4}}]}"#,
+    );
+    let limits = policy.grant(&bearer(&[], &[]).recalled()).limits().clone();
+    let least =
+        Limits { sessions: Some(9), memory_bytes: Some(1), in_flight_calls: Some(4), ..Limits::default() };
+    assert_eq!(limits, least);
 }

@@ -21,6 +21,6 @@ fn bearer(scopes: &[&str], claims: &[(&str, &[&str])]) -> Caller {
         subject: Some("ann".into()),
         scopes: texts(scopes),
         claims: claims.iter().map(claim).collect(),
-        profile: None,
+        ..Caller::default()
     }
 }

@@ -13,9 +13,9 @@ use crate::connection::Connection;
 pub fn act(connection: &Arc<Connection>, params: &ParamsMember<'_>) {
     let id = params.object().and_then(|params| params.request_id).and_then(RequestId::from_raw);
     match id {
-        Some(id) if connection.cancel(&id) => debug!(event = "notifications_cancelled", request_id = %id),
+        Some(id) if connection.cancel(&id) => debug!(event = "notifications_cancelled", rpc_id = %id),
         Some(id) => {
-            debug!(event = "cancelled_unknown", request_id = %id);
+            debug!(event = "cancelled_unknown", rpc_id = %id);
             if let Some(elsewhere) = connection.elsewhere() {
                 elsewhere.cancelled(&id);
             }

@@ -15,7 +15,7 @@ use crate::service::{MessageContext, Service};
 
 /// Names the modern revisions, the capabilities and the server.
 pub fn answer(service: &Arc<Service>, from: MessageContext<'_>, id: &RequestId) -> HandlerOutcome {
-    debug!(event = "server_discover", request_id = %id);
+    debug!(event = "server_discover", rpc_id = %id);
     HandlerOutcome::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"resultType\":\"complete\",\"supportedVersions\":[");
         for (at, revision) in Revision::MODERN.iter().enumerate() {

@@ -12,7 +12,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::debug;
 
-use crate::call::{Call, CallWork};
+use crate::call::{Call, CallWork, LoggedRequest};
 use crate::connection::{AdmissionError, Connection};
 use crate::exposed_features::{ExposedFeatures, ExposedRequest};
 use crate::handler_outcome::HandlerOutcome;
@@ -88,7 +88,7 @@ fn offered(
     if !is_offered {
         return None;
     }
-    debug!(event = "feature_request", request_id = %id, method);
+    debug!(event = "feature_request", rpc_id = %id, method);
     let none = Params::default();
     let params = match params {
         ParamsMember::Absent => &none,
@@ -244,6 +244,8 @@ pub(super) fn admit(
         ticket,
         permit,
         span: None,
+        request_span: None,
         trace: None,
+        logged: LoggedRequest::of(from),
     }))
 }

@@ -33,7 +33,7 @@ pub fn answer(
     connection.set_client(client.known);
     connection.set_elicitation(client.elicitation);
     roots::note_capability(service, connection, params);
-    info!(event = "initialize", request_id = %id, protocol_version = revision.name());
+    info!(event = "initialize", rpc_id = %id, protocol_version = revision.name());
     HandlerOutcome::answered(reply::result(id, |out| {
         out.extend_from_slice(b"{\"protocolVersion\":\"");
         out.extend_from_slice(revision.name().as_bytes());

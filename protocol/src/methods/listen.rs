@@ -53,7 +53,7 @@ pub fn answer(
         return undeclared(id);
     }
     let tasks = tasks.map(|ids| (asking(service, from, params), ids));
-    debug!(event = "subscriptions_listen", request_id = %id);
+    debug!(event = "subscriptions_listen", rpc_id = %id);
     let saturated = |limit, reached: String| {
         let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
         HandlerOutcome::busy(reply::error(Answers::Request(id), &error), limit, reached)
@@ -64,7 +64,7 @@ pub fn answer(
             return saturated("in_flight", format!("{limit} requests of this conversation are open"));
         }
         Err(AdmissionError::Duplicate) => {
-            warn!(event = "duplicate_request_id", request_id = %id);
+            warn!(event = "duplicate_request_id", rpc_id = %id);
             return HandlerOutcome::error(id, &RpcError::duplicate_id(id));
         }
     };
@@ -98,7 +98,9 @@ pub fn answer(
         ticket,
         permit: None,
         span: None,
+        request_span: None,
         trace: None,
+        logged: None,
     }))
 }
 

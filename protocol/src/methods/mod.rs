@@ -18,6 +18,7 @@ mod tools_list;
 
 use std::sync::Arc;
 
+use ptc_host::trace::within_sync;
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
@@ -25,10 +26,12 @@ use ptc_mcp::message::id::{IdMember, RequestId};
 use ptc_mcp::message::strict::StrictMessage;
 use tracing::{debug, warn};
 
+use super::call::Call;
 use super::client_requests::hand_on;
 use super::connection::Connection;
 use super::handler_outcome::{Disposition, HandlerOutcome};
 use super::reply::{self, Answers};
+use super::request_span::{RequestSpan, trace_of};
 use super::service::{MessageContext, Service};
 use crate::principal::Principal;
 use meta::check_meta;
@@ -64,13 +67,44 @@ impl Service {
         match id {
             None => notification(self, from.connection, method.unwrap_or_default(), message),
             Some(id) => match from.era {
-                Era::Handshake => handshake_request(self, from, id, method, message),
+                Era::Handshake => request(self, from, id, method, message),
                 Era::Modern => match check_meta(id, message) {
-                    Ok(()) => modern_request(self, from, id, method, message),
+                    Ok(()) => request(self, from, id, method, message),
                     Err(refusal) => refusal,
                 },
             },
         }
+    }
+}
+
+/// Answers a request, whose `_meta` has been checked in the modern era, within its trace. `method` is `None` if it is not a string.
+fn request(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    method: Option<&str>,
+    message: &StrictMessage<'_>,
+) -> HandlerOutcome {
+    if method == Some("tools/call") {
+        return tools_call::answer(service, from, id, &message.params);
+    }
+    let answer = || match from.era {
+        Era::Handshake => handshake_request(service, from, id, method, message),
+        Era::Modern => modern_request(service, from, id, method, message),
+    };
+    let Some(trace) = trace_of(service, from, message.params.object()) else { return answer() };
+    let span = RequestSpan::begin(&trace, from, id, method, &message.params);
+    match within_sync(trace.clone(), answer) {
+        HandlerOutcome::Call(call) => {
+            HandlerOutcome::Call(Box::new(Call { trace: Some(trace), request_span: span, ..*call }))
+        }
+        HandlerOutcome::Reply(reply) => {
+            if let Some(span) = span {
+                span.answered(&reply.body);
+            }
+            HandlerOutcome::Reply(reply)
+        }
+        outcome @ (HandlerOutcome::Silent | HandlerOutcome::Exit) => outcome,
     }
 }
 
@@ -86,7 +120,6 @@ fn handshake_request(
         Some("initialize") => initialize::answer(service, from, id, &message.params),
         Some("ping") => ping::answer(id),
         Some("tools/list") => tools_list::answer(service, from, id, &message.params),
-        Some("tools/call") => tools_call::answer(service, from, id, &message.params),
         Some("logging/setLevel") if service.upstreams_say.is_some() && from.connection.lasts() => {
             set_level::answer(from.connection, id, &message.params)
         }
@@ -119,7 +152,6 @@ fn modern_request(
     match method {
         Some("server/discover") => discover::answer(service, from, id),
         Some("tools/list") => tools_list::answer(service, from, id, &message.params),
-        Some("tools/call") => tools_call::answer(service, from, id, &message.params),
         Some("subscriptions/listen") => listen::answer(service, from, id, &message.params),
         other => {
             let feature = other.and_then(|method| {
@@ -158,9 +190,9 @@ fn notification(
 fn not_found(service: &Service, caller: &Principal, id: &RequestId, method: Option<&str>) {
     let method = loggable(method);
     match service.refusals.line(caller.hash()) {
-        Some(0) => warn!(event = "method_not_found", request_id = %id, method),
-        Some(left_out) => warn!(event = "method_not_found", request_id = %id, method, left_out),
-        None => debug!(event = "method_not_found", request_id = %id, method),
+        Some(0) => warn!(event = "method_not_found", rpc_id = %id, method),
+        Some(left_out) => warn!(event = "method_not_found", rpc_id = %id, method, left_out),
+        None => debug!(event = "method_not_found", rpc_id = %id, method),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::reply;
 
 /// Answers `null` and drains the conversation.
 pub fn answer(connection: &Arc<Connection>, id: &RequestId) -> HandlerOutcome {
-    info!(event = "shutdown", request_id = %id);
+    info!(event = "shutdown", rpc_id = %id);
     connection.drain();
     HandlerOutcome::answered(reply::result(id, |out| out.extend_from_slice(b"null")))
 }

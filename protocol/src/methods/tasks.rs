@@ -36,7 +36,7 @@ pub(super) fn answer(
         "tasks/cancel" => "tasks/cancel",
         _ => return None,
     };
-    debug!(event = "task_request", request_id = %id, method);
+    debug!(event = "task_request", rpc_id = %id, method);
     let Some(params) = params.object() else {
         return Some(HandlerOutcome::error(id, &RpcError::invalid_params()));
     };

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use ptc_host::digest::sha256;
 use ptc_host::engine::EvalId;
 use ptc_host::time;
-use ptc_host::trace::{Trace, within_sync};
+use ptc_host::trace::{self, Trace, within_sync};
 use ptc_mcp::Era;
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
@@ -17,26 +17,27 @@ use ptc_mcp::RpcError;
 use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
-use ptc_mcp::trace_context::TraceContext;
 use tracing::{debug, info, warn};
 
 use crate::answers;
-use crate::call::{Call, CallWork};
+use crate::call::{Call, CallWork, LoggedRequest};
 use crate::call_notifications::Hearing;
 use crate::client::KnownClient;
 use crate::client_requests::{ClientLine, Outgoing};
-use crate::concurrency_limiter::{CapacityError, PermitLoan};
+use crate::concurrency_limiter::{CapacityError, Permit, PermitLoan};
 use crate::connection::AdmissionError;
 use crate::elicitation::Elicitation;
 use crate::handler_outcome::HandlerOutcome;
 use crate::observer::CallSpan;
 use crate::principal::Principal;
+use crate::request_span::trace_of;
 use crate::request_state::{RequestStates, StateBinding, StateRefusal, arguments_digest};
 use crate::results;
 use crate::service::{MessageContext, Service};
 use crate::tasks;
 use crate::tool::{
-    CallContext, CallExtras, ClientReach, Preparation, RequestOrigin, Retry, Tool, ToolReply, short_name,
+    CallContext, CallExtras, ClientReach, Preparation, RequestOrigin, Retry, Tool, ToolName, ToolReply,
+    short_name,
 };
 
 /// Answers a call, or prepares it to run.
@@ -54,27 +55,10 @@ pub fn answer(
     };
     let unquoted = params.arguments.filter(|given| given.kind() == Kind::String).and_then(Raw::as_str);
     let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
-    match trace_of(service, from, params) {
+    match trace_of(service, from, Some(params)) {
         Some(trace) => within_sync(trace.clone(), || begin(service, from, id, params, Some(trace))),
         None => begin(service, from, id, params, None),
     }
-}
-
-/// The trace of a call: below that of its client, as `_meta` or else the transport's request names it.
-fn trace_of(service: &Service, from: MessageContext<'_>, params: &Params<'_>) -> Option<Arc<Trace>> {
-    let client = match params.meta.trace_parent {
-        None => None,
-        Some(parent) => {
-            let state = params.meta.trace_state.and_then(Raw::as_str);
-            parent.as_str().and_then(|parent| TraceContext::parse(&parent, state.as_deref()))
-        }
-    };
-    let client = client.or_else(|| from.trace.cloned());
-    let trace = match &service.tracer {
-        Some(tracer) => tracer.begin(client),
-        None => Trace::passing(client?),
-    };
-    Some(Arc::new(trace))
 }
 
 /// Begins a call within its trace.
@@ -86,18 +70,20 @@ fn begin(
     trace: Option<Arc<Trace>>,
 ) -> HandlerOutcome {
     let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
-    info!(event = "tools_call_start", request_id = %id, tool = loggable(&name));
-    let request = ToolCallRequest { service, from, id, params, name: &name, trace: trace.as_ref() };
+    let (request_id, owner_hash) = (from.origin, from.caller.hash());
+    info!(event = "tools_call_start", request_id, rpc_id = %id, owner_hash, tool = loggable(&name));
+    let request =
+        ToolCallRequest { service, from, id, params, name: &name, trace: trace.as_ref(), is_prompt: false };
     if service.is_draining() || from.connection.is_draining() {
-        info!(event = "tools_call_rejected_shutting_down", request_id = %id);
+        info!(event = "tools_call_rejected_shutting_down", request_id, rpc_id = %id, owner_hash);
         return request.reply(&ToolReply::shutting_down());
     }
     if let Some(why) = service.observers.as_ref().and_then(|observers| observers.stop()) {
-        info!(event = "tools_call_rejected_unrecordable", request_id = %id);
+        info!(event = "tools_call_rejected_unrecordable", request_id, rpc_id = %id, owner_hash);
         return request.reply(&ToolReply::unrecordable(&why));
     }
-    match service.tools.find(&name) {
-        Some((name, tool)) => request.prepare(name, tool),
+    match service.tools.find(&name, || from.owner(service).principal) {
+        Some((name, tool)) => request.prepare(&name, &*tool),
         None => request.without_tool(),
     }
 }
@@ -119,8 +105,15 @@ pub(super) fn prompt(
 ) -> Option<HandlerOutcome> {
     let params = params.object().filter(|_| method == "prompts/get")?;
     let name = params.name.and_then(Raw::as_str)?;
-    let (known, prompt) = service.prompts.find(&name)?;
-    Some(ToolCallRequest { service, from, id, params, name: &name, trace: None }.prepare(known, prompt))
+    let (known, prompt) = service.prompts.find(&name, || from.caller.clone())?;
+    if let Some(why) = service.observers.as_ref().and_then(|observers| observers.stop()) {
+        info!(event = "prompt_rejected_unrecordable", rpc_id = %id);
+        return Some(HandlerOutcome::error(id, &RpcError::new(RpcError::REFUSED, why)));
+    }
+    let trace = trace::current();
+    let trace = trace.as_ref();
+    let request = ToolCallRequest { service, from, id, params, name: &name, trace, is_prompt: true };
+    Some(request.prepare(&known, &*prompt))
 }
 
 /// A call with usable parameters.
@@ -133,11 +126,13 @@ struct ToolCallRequest<'a> {
     /// The tool as the client names it.
     name: &'a str,
     trace: Option<&'a Arc<Trace>>,
+    /// True if a prompt is got: the request has a span then, and the call none.
+    is_prompt: bool,
 }
 
 /// A call as prepared by its tool, and its observers.
 struct Ready {
-    name: &'static str,
+    name: ToolName,
     eval_id: EvalId,
     running: BoxFuture<'static, ToolReply>,
     /// True if it needs a permit.
@@ -148,6 +143,8 @@ struct Ready {
     span: Option<CallSpan>,
     /// The caller, with what it may do now.
     principal: Principal,
+    /// True if it goes on with a program.
+    resumes: bool,
     permit: PermitLoan,
 }
 
@@ -163,15 +160,15 @@ impl ToolCallRequest<'_> {
 
     /// The facts that the tool receives besides the arguments.
     fn context(&self) -> CallContext {
-        let connection = self.from.connection;
         CallContext {
             owner: self.from.owner(self.service),
             request_id: self.id.clone(),
-            revision: match self.from.era {
-                Era::Modern => Revision::V2026_07_28,
-                Era::Handshake => connection.revision().unwrap_or(Revision::LATEST_HANDSHAKE),
-            },
-            origin: self.from.origin.map(|request_id| RequestOrigin { request_id: request_id.into() }),
+            revision: self.from.revision(),
+            origin: self
+                .from
+                .origin
+                .filter(|_| self.service.observers.is_some())
+                .map(|request_id| RequestOrigin { request_id: request_id.into() }),
             trace: self.trace.cloned(),
             eval_id: EvalId::new(),
             result_room: self.from.client(self.params.meta.client_info).map(KnownClient::whole_result),
@@ -183,7 +180,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// How the client can be asked, and the receiver of the questions that the call sends.
-    fn asked(&self, tool: &'static str) -> Result<(ClientReach, Option<Outgoing>), StateRefusal> {
+    fn asked(&self, tool: &str) -> Result<(ClientReach, Option<Outgoing>), StateRefusal> {
         let none = (self.plain(), None);
         let Some(asking) = &self.service.asking else { return Ok(none) };
         if self.from.era == Era::Modern {
@@ -212,7 +209,7 @@ impl ToolCallRequest<'_> {
 
     /// The state and the answers that the client returned. `inputResponses` without a state are ignored: the call is
     /// a new one.
-    fn retry(&self, tool: &'static str, states: &RequestStates) -> Result<Option<Retry>, StateRefusal> {
+    fn retry(&self, tool: &str, states: &RequestStates) -> Result<Option<Retry>, StateRefusal> {
         let Some(state) = self.params.request_state else { return Ok(None) };
         let sealed = state.as_str().ok_or(StateRefusal::Malformed)?;
         let arguments = arguments_digest(self.params.arguments.map(Raw::text));
@@ -237,12 +234,13 @@ impl ToolCallRequest<'_> {
         if let Some((known, refusal)) = service.tools.refusal(name) {
             let mut reply = refusal.clone();
             if let Some(observers) = &service.observers {
-                observers.announce(&context, known, self.params.arguments).answered(&mut reply);
+                observers.announce(&context, &known.into(), None, self.params.arguments).answered(&mut reply);
             }
             return self.reply(&reply);
         }
         if let Some(observers) = &service.observers {
-            observers.unknown_tool(&context, name);
+            let is_denied = service.tools.records_denial(name, &context.owner.principal);
+            observers.unknown_tool(&context, name, is_denied);
         }
         match self.from.era {
             Era::Handshake => self.reply(&ToolReply::unknown_tool(name)),
@@ -254,7 +252,7 @@ impl ToolCallRequest<'_> {
     }
 
     /// Lets the tool check the arguments. Many calls end here.
-    fn prepare(&self, name: &'static str, tool: &dyn Tool) -> HandlerOutcome {
+    fn prepare(&self, name: &ToolName, tool: &dyn Tool) -> HandlerOutcome {
         let Some(dialect) = tool.dialect() else { return self.prepared(name, tool, None) };
         let responses = self.params.input_responses.map(|given| dialect.responses(given.text()));
         let responses = responses.as_deref().and_then(|text| Raw::parse(text).ok());
@@ -263,12 +261,7 @@ impl ToolCallRequest<'_> {
         ToolCallRequest { params: &params, ..*self }.prepared(name, tool, extras)
     }
 
-    fn prepared(
-        &self,
-        name: &'static str,
-        tool: &dyn Tool,
-        extras: Option<Arc<CallExtras>>,
-    ) -> HandlerOutcome {
+    fn prepared(&self, name: &ToolName, tool: &dyn Tool, extras: Option<Arc<CallExtras>>) -> HandlerOutcome {
         let level = match self.from.era {
             Era::Modern => {
                 self.params.meta.log_level.and_then(Raw::as_str).and_then(|name| LogLevel::from_name(&name))
@@ -281,7 +274,9 @@ impl ToolCallRequest<'_> {
         let (asked, outgoing) = match self.asked(name) {
             Ok(asked) => asked,
             Err(refusal) => {
-                info!(event = "request_state_refused", request_id = %self.id, reason = refusal.reason());
+                let (request_id, owner_hash) = (self.from.origin, self.from.caller.hash());
+                let reason = refusal.reason();
+                info!(event = "request_state_refused", request_id, rpc_id = %self.id, owner_hash, reason);
                 return HandlerOutcome::error(self.id, &refusal.error());
             }
         };
@@ -290,18 +285,29 @@ impl ToolCallRequest<'_> {
             (None, Some(asking)) if asked.line.is_some() => asking.open,
             _ => Duration::ZERO,
         };
+        let resumes = asked.retry.is_some();
         let asked = ClientReach { extras, ..asked };
         let context =
             CallContext { progress: telling.calls, audience: telling.audience, asked, ..self.context() };
         let arguments = self.params.arguments;
         let observers = self.service.observers.as_ref().filter(|_| tool.is_observed());
-        let span = observers.map(|observers| observers.announce(&context, name, arguments));
+        let span = observers.map(|observers| {
+            let kept = tool.kept_program();
+            match self.is_prompt && context.trace.is_some() {
+                true => {
+                    observers.announce(&CallContext { trace: None, ..context.clone() }, name, kept, arguments)
+                }
+                false => observers.announce(&context, name, kept, arguments),
+            }
+        });
         let (running, gated) = match tool.prepare(arguments, &context) {
             Preparation::Done(mut reply) => {
                 if let Some(span) = span {
                     span.answered(&mut reply);
                 }
-                info!(event = "tools_call_stop", request_id = %self.id, tool = name, is_error = reply.is_error);
+                let (request_id, owner_hash) = (self.from.origin, self.from.caller.hash());
+                let (tool, is_error) = (&**name, reply.is_error);
+                info!(event = "tools_call_stop", request_id, rpc_id = %self.id, owner_hash, tool, is_error);
                 return self.reply(&reply);
             }
             Preparation::Full(full) => return self.busy(tool, full, span),
@@ -309,11 +315,11 @@ impl ToolCallRequest<'_> {
             Preparation::Free(running) => (running, false),
             Preparation::After(wait) => {
                 let principal = context.owner.principal.clone();
-                (self.after(name, wait, principal, context.permit.clone()), false)
+                (self.after(name.clone(), wait, principal, resumes, context.permit.clone()), false)
             }
         };
         let ready = Ready {
-            name,
+            name: name.clone(),
             eval_id: context.eval_id,
             running,
             gated,
@@ -322,6 +328,7 @@ impl ToolCallRequest<'_> {
             patience,
             span,
             principal: context.owner.principal,
+            resumes,
             permit: context.permit,
         };
         self.admit(tool, ready)
@@ -330,15 +337,20 @@ impl ToolCallRequest<'_> {
     /// Waits until a call can be prepared, then admits and runs it.
     fn after(
         &self,
-        name: &'static str,
+        name: ToolName,
         wait: BoxFuture<'static, Preparation>,
         principal: Principal,
+        resumes: bool,
         loan: PermitLoan,
     ) -> BoxFuture<'static, ToolReply> {
-        let service = self.service.clone();
-        let busy = move |service: &Service, full| match service.tools.find(name) {
+        let (service, caller) = (self.service.clone(), principal.clone());
+        let is_program = match service.tools.find(&name, || principal.clone()) {
+            Some((_, tool)) => tool.is_program(),
+            None => true,
+        };
+        let busy = move |service: &Service, full| match service.tools.find(&name, || caller.clone()) {
             Some((_, tool)) => tool.busy(full),
-            None => ToolReply::unknown_tool(name),
+            None => ToolReply::unknown_tool(&name),
         };
         async move {
             let mut prepared = wait.await;
@@ -347,7 +359,7 @@ impl ToolCallRequest<'_> {
                     Preparation::Done(reply) => return reply,
                     Preparation::Full(full) => return busy(&service, full),
                     Preparation::Free(running) => return running.await,
-                    Preparation::Gated(running) => match service.limiter.try_begin(&principal) {
+                    Preparation::Gated(running) => match permit(&service, &principal, resumes, is_program) {
                         Ok(mut permit) => {
                             loan.bind(&mut permit);
                             return running.await;
@@ -373,6 +385,7 @@ impl ToolCallRequest<'_> {
             patience,
             mut span,
             principal,
+            resumes,
             permit: loan,
         } = ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
@@ -387,8 +400,8 @@ impl ToolCallRequest<'_> {
             Err(AdmissionError::Duplicate) => {
                 let client = self.from.caller.hash();
                 match self.service.refusals.line(client) {
-                    Some(left_out) => warn!(event = "duplicate_request_id", request_id = %self.id, left_out),
-                    None => debug!(event = "duplicate_request_id", request_id = %self.id),
+                    Some(left_out) => warn!(event = "duplicate_request_id", rpc_id = %self.id, left_out),
+                    None => debug!(event = "duplicate_request_id", rpc_id = %self.id),
                 }
                 if let Some(span) = span {
                     span.discard();
@@ -396,10 +409,11 @@ impl ToolCallRequest<'_> {
                 return HandlerOutcome::error(self.id, &RpcError::duplicate_id(self.id));
             }
         };
-        let mut permit = match gated.then(|| self.service.limiter.try_begin(&principal)).transpose() {
-            Ok(permit) => permit,
-            Err(full) => return self.busy(tool, full, span),
-        };
+        let mut permit =
+            match gated.then(|| permit(self.service, &principal, resumes, tool.is_program())).transpose() {
+                Ok(permit) => permit,
+                Err(full) => return self.busy(tool, full, span),
+            };
         permit.iter_mut().for_each(|permit| loan.bind(permit));
         if let Some(span) = &mut span {
             span.runs();
@@ -417,20 +431,31 @@ impl ToolCallRequest<'_> {
             ticket,
             permit,
             span,
+            request_span: None,
             trace: self.trace.cloned(),
+            logged: LoggedRequest::of(self.from),
         }))
     }
 
     /// Answers a call that is not admitted.
     fn busy(&self, tool: &dyn Tool, full: CapacityError, span: Option<CallSpan>) -> HandlerOutcome {
         let client = self.from.caller.hash();
+        macro_rules! stop {
+            ($level:ident) => {
+                $level!(
+                    event = "tools_call_stop",
+                    request_id = self.from.origin,
+                    rpc_id = %self.id,
+                    owner_hash = client,
+                    tool = self.name,
+                    is_error = true,
+                    reason = "busy"
+                )
+            };
+        }
         match self.service.refusals.line(client) {
-            Some(_) => {
-                info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
-            }
-            None => {
-                debug!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
-            }
+            Some(_) => stop!(info),
+            None => stop!(debug),
         }
         let mut reply = tool.busy(full);
         if let Some(span) = span {
@@ -438,6 +463,20 @@ impl ToolCallRequest<'_> {
         }
         let body = results::tool_call(self.service, self.from.era, self.id, &reply);
         HandlerOutcome::full(body, full)
+    }
+}
+
+/// A permit for a program that begins, or that goes on, or for a call that is none.
+fn permit(
+    service: &Service,
+    principal: &Principal,
+    resumes: bool,
+    is_program: bool,
+) -> Result<Permit, CapacityError> {
+    match (is_program, resumes) {
+        (false, _) => service.limiter.try_enter(principal),
+        (true, true) => service.limiter.try_resume(principal),
+        (true, false) => service.limiter.try_begin(principal),
     }
 }
 

@@ -46,6 +46,11 @@ impl CallReport {
         }
     }
 
+    /// The report of a call whose program is not the caller's: records name the tool in its place.
+    pub fn of_tool(payload: Payload, usage: CallUsage) -> Self {
+        CallReport { usage: Some(usage), ..CallReport::refused(payload, false) }
+    }
+
     /// The reason of the failure; `None` for a success.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref().or_else(|| self.payload.reason().map(|reason| reason.name()))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::aggregator::{AggregatorLimits, SnapshotMode};
-use ptc_host::catalog::CatalogMode;
+use ptc_host::catalog::{CatalogMode, Exposure};
 use ptc_host::config::{ConfigLocation, ProcessEnv};
 use ptc_host::credentials::Secret as Credential;
 use ptc_host::engine;
@@ -140,6 +140,10 @@ pub struct Aggregator {
     pub expose_resources: bool,
     /// True if clients can use the upstreams' prompts.
     pub expose_prompts: bool,
+    /// The upstreams' tools that clients have as tools, if any.
+    pub expose_tools: Option<Exposure>,
+    /// True if clients have no tool that runs programs.
+    pub expose_only: bool,
     /// One program's limits on upstream calls.
     pub limits: AggregatorLimits,
     /// When upstreams are started, and whether the catalog follows their lists.
@@ -154,6 +158,19 @@ pub struct Aggregator {
     pub sampling_model: Option<String>,
     /// Additional certificate authorities.
     pub ca_file: Option<PathBuf>,
+}
+
+/// Kept programs that are served as tools.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// The folder of the programs and their lock.
+    pub dir: PathBuf,
+    /// The key of the lock, if that must be signed.
+    pub key: Option<PathBuf>,
+    /// True if those are served too whose tools are not as they were approved with.
+    pub serves_stale: bool,
+    /// True if models may propose programs.
+    pub drafts: bool,
 }
 
 /// The store of state that outlives a process and that several processes share.
@@ -506,6 +523,8 @@ pub struct Settings {
     pub log_level: LogLevel,
     /// Upstreams.
     pub aggregator: Aggregator,
+    /// Kept programs, if any are served.
+    pub programs: Option<Programs>,
     /// The file of rules for callers, if there is one.
     pub policy_file: Option<PathBuf>,
     /// The profile that the client of a pipe sees.

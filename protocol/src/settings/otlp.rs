@@ -7,7 +7,7 @@ use ptc_host::credentials::Secret;
 use url::Url;
 
 /// The export of spans and metrics by OTLP over HTTP.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Otlp {
     /// The URL for spans; `None` if none are exported.
     pub traces: Option<Url>,

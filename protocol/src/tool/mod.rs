@@ -6,9 +6,13 @@
 mod blocks;
 mod context;
 mod dialect;
+mod listing;
+mod name;
 mod registry;
 pub mod reply;
+mod source;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -17,10 +21,13 @@ use ptc_host::policy::Authority;
 pub use context::{CallContext, ClientReach, RequestOrigin};
 pub use context::{PageVisits, Retry};
 pub use dialect::{CallExtras, QuestionDialect};
-pub use registry::Registry;
+pub use listing::{Page, UnknownCursor};
+pub use name::ToolName;
+pub use registry::{FoundTool, Registry, ToolChanges};
 pub use reply::ToolReply;
 pub(crate) use reply::short_name;
 pub use reply::{Instead, ReplyText, Task, TaskState, Unfinished};
+pub use source::{SourceListing, SourcePlace, ToolSource};
 
 use ptc_mcp::json::Raw;
 
@@ -41,6 +48,15 @@ pub enum Preparation {
     After(BoxFuture<'static, Preparation>),
 }
 
+/// A kept program as records name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptProgramName {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The SHA-256 of its file, in hex digits.
+    pub digest: Arc<str>,
+}
+
 /// The hints a client may show for a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotations {
@@ -54,21 +70,32 @@ pub struct Annotations {
     pub open_world: bool,
 }
 
+impl Annotations {
+    /// As `tools/list` shows them.
+    pub fn to_json(self) -> String {
+        let Annotations { read_only, destructive, idempotent, open_world } = self;
+        format!(
+            "{{\"readOnlyHint\":{read_only},\"destructiveHint\":{destructive},\"idempotentHint\":{idempotent},\
+             \"openWorldHint\":{open_world}}}"
+        )
+    }
+}
+
 /// A tool as `tools/list` shows it. Schemas are JSON text.
 #[derive(Debug, Clone)]
 pub struct Definition {
     /// The name to call it by.
-    pub name: &'static str,
-    /// The name for people.
-    pub title: &'static str,
+    pub name: ToolName,
+    /// The name for people, if it has one.
+    pub title: Option<Cow<'static, str>>,
     /// A description for a model.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input_schema: String,
     /// JSON Schema of its structured content, if it has any.
     pub output_schema: Option<String>,
-    /// Hints.
-    pub annotations: Annotations,
+    /// Hints, as a JSON object.
+    pub annotations: Option<String>,
     /// `_meta`: further facts, as a JSON object.
     pub meta: Option<String>,
     /// Texts for clients that pass on long texts.
@@ -100,9 +127,19 @@ pub trait Tool: Send + Sync {
     /// Checks a call. `arguments` is what the client sent and need not be an object; `None` if it sent none.
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Preparation;
 
+    /// Whether a call of it is a program in the eyes of the policy, which limits those; what it calls of upstreams is limited apart.
+    fn is_program(&self) -> bool {
+        true
+    }
+
     /// The answer to a call that is not admitted.
     fn busy(&self, full: CapacityError) -> ToolReply {
         ToolReply::busy(full)
+    }
+
+    /// The kept program that it runs, for records.
+    fn kept_program(&self) -> Option<KeptProgramName> {
+        None
     }
 
     /// True if calls are recorded. Calls that inspect the records are not.

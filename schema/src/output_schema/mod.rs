@@ -60,6 +60,25 @@ impl OutputSchema {
         }
     }
 
+    /// Checks `value`: whether its JSON differs from that of [`validate`](Self::validate), which is spelled as the schema has it.
+    ///
+    /// # Errors
+    /// All mismatches in one text.
+    pub fn check(&self, value: &Value) -> Result<bool, String> {
+        let wording = LanguageWording::new(&self.parsed);
+        let found = Validation::new(&self.parsed, &wording, MAX_NODES)
+            .check(value)
+            .map_err(|limit| format!("validated value: {limit}"))?;
+        if found.is_empty() {
+            return Ok(found.is_respelled);
+        }
+        let mut text = found.spelled.join("; ");
+        if found.more > 0 {
+            text.push_str(&format!("; and {} more", found.more));
+        }
+        Err(text)
+    }
+
     /// Checks `value` and returns it as JSON that satisfies the schema: declared properties have their declared names, and
     /// optional ones that are nil are left out if the schema does not admit null.
     ///
@@ -67,22 +86,12 @@ impl OutputSchema {
     /// All mismatches in one text, or the place of a value that has no JSON form.
     #[expect(clippy::disallowed_methods, reason = "entry point: OutputSchema.validate")]
     pub fn validate(&self, value: &Value) -> Result<String, String> {
-        let wording = LanguageWording::new(&self.parsed);
-        let found = Validation::new(&self.parsed, &wording, MAX_NODES)
-            .check(value)
-            .map_err(|limit| format!("validated value: {limit}"))?;
-        if !found.is_empty() {
-            let mut text = found.spelled.join("; ");
-            if found.more > 0 {
-                text.push_str(&format!("; and {} more", found.more));
-            }
-            return Err(text);
-        }
+        let is_respelled = self.check(value)?;
         let mut bytes = Vec::new();
         ptc_vm::json::write(value, &mut bytes)
             .map_err(|error| format!("validated value: {}", error.message()))?;
         let text = String::from_utf8(bytes).map_err(|_| "validated value: not UTF-8".to_owned())?;
-        if !found.is_respelled {
+        if !is_respelled {
             return Ok(text);
         }
         let mut tree: Json =

@@ -218,6 +218,9 @@ impl PartialEq for SchemaPattern {
     }
 }
 
+/// Properties that are looked for one after the other.
+const FEW_PROPERTIES: usize = 6;
+
 /// The properties of a schema.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PropertyTable {
@@ -265,7 +268,7 @@ impl PropertyTable {
     /// The property of this very name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&SchemaProperty> {
-        self.places.get(name).map(|at| &self.list[*at]).filter(|property| property.name == name)
+        self.exact(name).map(|at| &self.list[at]).filter(|property| property.name == name)
     }
 
     /// The property that `name` spells, with `-` and `_` for each other.
@@ -275,9 +278,17 @@ impl PropertyTable {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        let exact = self.places.get(name);
-        let other = || name.contains('-').then(|| self.places.get(&spelling(name)))?;
-        exact.or_else(other).copied()
+        let other = || name.contains('-').then(|| self.exact(&spelling(name)))?;
+        self.exact(name).or_else(other)
+    }
+
+    /// The place under this key: a few names are compared, since a hash of one costs more.
+    fn exact(&self, name: &str) -> Option<usize> {
+        let few = self.list.iter().take(FEW_PROPERTIES);
+        few.enumerate().find(|(_, property)| property.name == name).map(|(at, _)| at).or_else(|| {
+            let has_more = self.list.len() > FEW_PROPERTIES || self.places.len() > self.list.len();
+            if has_more { self.places.get(name).copied() } else { None }
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use zeroize::Zeroizing;
 
+use crate::digest::hex;
 use crate::private_file::{is_guarded, is_private, make_private_folder, no_link, sync_folder};
 use ptc_base::config_error::os_error_text;
 use ptc_base::ordinary_file::{self, FileFault};
@@ -176,6 +177,12 @@ impl Secret {
             SecretLine { id, text: Zeroizing::new(text.to_vec()) }
         };
         Some(Self(lines.iter().map(line).collect()))
+    }
+
+    /// The id of the line that seals, in hex digits: it stands in front of whatever is sealed.
+    #[must_use]
+    pub fn sealing_id(&self) -> String {
+        self.0.first().map(|line| hex(&line.id)).unwrap_or_default()
     }
 
     /// Its lines, the one that seals first.

@@ -1,9 +1,10 @@
 //! Assembles a server: its tools, its observers and the service that uses them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptc_host::aggregator::{Aggregator, CurrentUpstreams, View};
-use ptc_host::catalog::{CatalogMode, CatalogText, describe};
+use ptc_host::catalog::{CatalogMode, CatalogText, describe, split_exposed_name};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls};
 use ptc_host::policy::CurrentPolicy;
@@ -12,7 +13,9 @@ use ptc_host::visible::visible;
 use tracing::info;
 
 use super::advertised::{Advertised, task_catalog};
+use super::drafts::Drafts;
 use super::otlp;
+use super::programs::KeptPrograms;
 use super::question_settings::People;
 use super::task::task;
 use ptc_observers::Telemetry;
@@ -30,13 +33,16 @@ use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{RequestStates, StateRules};
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::{self, BootError, Http, Settings};
-use ptc_protocol::tool::{Registry, Tool};
+use ptc_protocol::tool::{Registry, SourcePlace, Tool, ToolName};
 use ptc_protocol::{AskingSettings, Introduces, Service, SessionNeed};
 use ptc_runs::webhook::Webhook;
 use ptc_runs::{Pages, ProgramSource, Runs, UpstreamPages};
+use ptc_tools::CallablePrograms;
 use ptc_tools::channels::{AskRules, Asks, Listener};
 use ptc_tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
+use ptc_tools::exposed::ExposedTools;
 use ptc_tools::extensions::{self, Extensions};
+use ptc_tools::kept::{KeptDirectory, KeptRules, KeptTools};
 use ptc_tools::lisp_debug::LispDebug;
 use ptc_tools::lisp_eval::{ArgumentCaps, EvalOptions, Evaluator, LispEval};
 use ptc_tools::lisp_task::SharedTaskCatalog;
@@ -54,6 +60,8 @@ pub struct Assembly {
     pub(super) advertised: Option<Advertised>,
     /// Runs of programs that outlive their requests, if they are enabled.
     pub(super) runs: Option<Arc<Runs>>,
+    /// Kept programs, if any are served.
+    pub(super) programs: Option<KeptPrograms>,
 }
 
 /// Assembles a server with these settings, without extensions.
@@ -94,10 +102,10 @@ pub(super) fn assemble_with(
     let limiter = limiter(settings, engine);
     let people = people(settings, upstreams);
     let keeps = people.have_kept_programs;
-    let kept = settings::Runs { keeps, ..settings.runs.clone() };
-    let runs = (kept.long || keeps).then(|| {
+    let run_settings = settings::Runs { keeps, ..settings.runs.clone() };
+    let runs = (run_settings.long || keeps).then(|| {
         let (limits, ordinary) = (settings.state.limits, settings.limits.program.timeout);
-        Runs::new(kept, ordinary, &state, limits, engine.clone(), limiter.clone(), redactor.clone())
+        Runs::new(run_settings, ordinary, &state, limits, engine.clone(), limiter.clone(), redactor.clone())
     });
     if let (Some(runs), Some(policy)) = (&runs, policy) {
         runs.follow_policy(policy.clone());
@@ -109,17 +117,18 @@ pub(super) fn assemble_with(
     }
     let asks =
         asking.as_ref().map(|asking| asks(settings, asking, &state, keeping, audit.as_ref(), pages.clone()));
+    let programs = settings.programs.as_ref();
+    let programs = programs.map(|programs| KeptPrograms::open(programs, engine, upstreams, &state));
+    let kept = programs.as_ref().map(|programs| kept_directory(settings, programs, upstreams));
+    let drafts = Drafts::open(settings, engine, &state)?;
     let options = EvalOptions {
         asks,
         runs: runs.clone(),
+        recent: drafts.as_ref().map(|drafts| drafts.recent.clone()),
         tells_of_ask: people.are_asked,
-        ..eval_options(settings, upstreams, redactor)
+        ..eval_options(settings, upstreams, kept.as_ref(), redactor)
     };
     let evaluator: Arc<dyn Evaluator> = Arc::new(engine.clone());
-    if let Some(runs) = &runs {
-        let prepares: Arc<dyn ProgramSource> = Arc::new(LispEval::new(evaluator.clone(), options.clone()));
-        runs.resume_from(extensions::prepares(&extensions.tools, prepares, &evaluator, &options));
-    }
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
     let mut telemetry = telemetry(settings, engine, upstreams, &recording);
@@ -128,11 +137,18 @@ pub(super) fn assemble_with(
         runs.on_status(move |run| told.run(run));
     }
     telemetry.audit = audit;
-    let mut tools: Vec<Box<dyn Tool>> = vec![Box::new(LispEval::new(evaluator.clone(), options.clone()))];
+    if let (Some(upstreams), Some(console)) = (upstreams, &telemetry.console) {
+        upstreams.current().watch_calls(console.clone());
+    }
+    let lisp_eval = LispEval::new(evaluator.clone(), options.clone());
+    let mut tools: Vec<Box<dyn Tool>> = Vec::new();
+    if !settings.aggregator.expose_only {
+        tools.push(Box::new(lisp_eval.clone()));
+    }
     let mut planned = None;
     if let Some(upstreams) = upstreams.filter(|_| settings.planner.enabled) {
-        let known = SharedTaskCatalog::new(task_catalog(settings, &upstreams.current())?);
-        tools.push(Box::new(task(settings, engine, upstreams, &known, &options)?));
+        let known = SharedTaskCatalog::new(task_catalog(settings, &upstreams.current(), kept.as_deref())?);
+        tools.push(Box::new(task(settings, engine, upstreams, kept.as_ref(), &known, &options)?));
         planned = Some(known);
     }
     tools.extend(debug_tool(settings, &telemetry, &recording));
@@ -146,6 +162,24 @@ pub(super) fn assemble_with(
     }
     tools.extend(run_tools(&options));
     tools.extend(extensions::tools(&extensions.tools, &evaluator, &options));
+    let exposed_tools = exposed_tools(settings, upstreams, &evaluator, &options, &tools)?;
+    if let (Some(drafts), Some(programs), Some(kept)) = (&drafts, &programs, &kept) {
+        let check = Drafts::check(engine, &options, kept);
+        telemetry.sources.drafts = Some(drafts.desk(&check, Arc::new(programs.clone())));
+        let console = settings.http.as_ref().filter(|http| http.console).and_then(console_page);
+        tools.push(Box::new(drafts.tool(settings, &options, &check, console)));
+    }
+    let kept_tools = kept.clone().map(|kept| {
+        kept.reserve(tools.iter().map(|tool| tool.definition().name).collect());
+        Arc::new(KeptTools::new(kept, evaluator.clone(), options.clone()))
+    });
+    if let Some(runs) = &runs {
+        let prepares = extensions::prepares(&extensions.tools, &evaluator, &options);
+        let mut sources: Vec<Arc<dyn ProgramSource>> = vec![prepares, Arc::new(lisp_eval)];
+        sources.extend(exposed_tools.clone().map(|exposed| exposed as Arc<dyn ProgramSource>));
+        sources.extend(kept_tools.clone().map(|kept| kept as Arc<dyn ProgramSource>));
+        runs.resume_from(Arc::new(sources));
+    }
     let tasks = task_desk(&options);
     telemetry.sources.webhook = webhook(settings, engine, &state, runs.as_ref())?;
     telemetry.sources.runs = runs.clone();
@@ -154,8 +188,8 @@ pub(super) fn assemble_with(
     let mut service = service(
         settings,
         limiter,
-        registry(settings, tools),
-        card.as_ref().map(|card| card.get(None).servers),
+        registry(settings, tools, kept_tools, exposed_tools),
+        card.as_ref().map(|card| card.get(None).servers).as_deref(),
     );
     service.policy = policy.cloned();
     service.profile = settings.upstream_profile.clone();
@@ -171,9 +205,10 @@ pub(super) fn assemble_with(
     service.tasks = tasks;
     otlp::start(settings, redactor, &mut telemetry, &mut service)?;
     service.observers = telemetry.observers(&recording);
-    let advertised =
-        upstreams.zip(card).map(|(upstreams, card)| Advertised::new(settings, upstreams, card, planned));
-    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), advertised, runs })
+    let advertised = upstreams
+        .zip(card)
+        .map(|(upstreams, card)| Advertised::new(settings, upstreams, kept, card, planned));
+    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), advertised, runs, programs })
 }
 
 /// Builds the elicitation settings; `None` if questions are off.
@@ -281,16 +316,34 @@ fn server_names(view: &View<'_>) -> String {
     visible(&names).into_owned()
 }
 
+/// What a description says of tools that the client has beside the one described, before those that it has not.
+const EXPOSED: &str = "Your tools SERVER__TOOL are tools of SERVER here, with the same arguments.\n";
+
 /// The facts about upstreams in descriptions.
-pub(super) fn upstream_card(settings: &Settings, upstreams: &View<'_>) -> UpstreamCard {
+pub(super) fn upstream_card(
+    settings: &Settings,
+    upstreams: &View<'_>,
+    kept: Option<&KeptDirectory>,
+) -> UpstreamCard {
     let max_calls = settings.aggregator.limits.max_calls;
     let servers = server_names(upstreams);
     let People { are_asked, .. } = People::of(settings, upstreams.upstreams().map(|(config, _)| config));
     let timeout = settings.limits.program.timeout;
     let room = catalog_room(settings.profile, &servers, max_calls, timeout, are_asked);
     let mode = settings.aggregator.catalog_mode;
-    let CatalogText { short, whole } =
-        describe(&upstreams.advertised(), mode, settings.aggregator.catalog_bytes, room);
+    let all = upstreams.advertised();
+    let exposes = settings.aggregator.expose_tools.is_some();
+    let others = if exposes { all.without_exposed() } else { all.clone() };
+    // What the client has as tools is not described again.
+    let (all, note) = if others.is(&all) { (all, "") } else { (others, EXPOSED) };
+    let room = room.saturating_sub(note.chars().count());
+    let programs = kept.map(|kept| kept.described(Some(upstreams))).unwrap_or_default();
+    let CatalogText { short, whole } = match (all.servers().len(), programs.len()) {
+        (0, 0) => CatalogText::default(),
+        _ => describe(&all, &programs, mode, settings.aggregator.catalog_bytes, room),
+    };
+    let noted = |text: String| if note.is_empty() { text } else { format!("{note}{text}") };
+    let (short, whole) = (noted(short), whole.map(noted));
     UpstreamCard {
         servers,
         catalog: visible(&short).into_owned(),
@@ -302,20 +355,25 @@ pub(super) fn upstream_card(settings: &Settings, upstreams: &View<'_>) -> Upstre
 fn eval_options(
     settings: &Settings,
     upstreams: Option<&Arc<CurrentUpstreams>>,
+    kept: Option<&Arc<KeptDirectory>>,
     redactor: &Redactor,
 ) -> EvalOptions {
     let limits = &settings.limits;
     let card = |upstreams: &Arc<CurrentUpstreams>| {
         let now = upstreams.current();
-        let card = SharedCard::new(upstream_card(settings, &now.unfiltered()));
-        if now.policy().is_none() {
+        let card = SharedCard::new(upstream_card(settings, &now.unfiltered(), kept.map(|kept| &**kept)));
+        if now.policy().is_none() && kept.is_none() {
             return card;
         }
-        let (settings, upstreams) = (settings.clone(), Arc::downgrade(upstreams));
-        card.by_caller(move |authority| match upstreams.upgrade() {
-            Some(upstreams) => upstream_card(&settings, &upstreams.current().view(Some(authority))),
+        let is_made_anew = kept.is_some();
+        let (settings, upstreams, kept) = (settings.clone(), Arc::downgrade(upstreams), kept.cloned());
+        let card = card.by_caller(move |authority| match upstreams.upgrade() {
+            Some(upstreams) => {
+                upstream_card(&settings, &upstreams.current().view(authority), kept.as_deref())
+            }
             None => UpstreamCard::default(),
-        })
+        });
+        if is_made_anew { card.made_anew() } else { card }
     };
     EvalOptions {
         limits: limits.program,
@@ -328,6 +386,7 @@ fn eval_options(
         fits_client: limits.fits_client,
         upstreams: upstreams.map(|upstreams| upstreams.clone() as Arc<dyn HostCalls>),
         card: upstreams.map(card),
+        programs: kept.map(|kept| kept.clone() as Arc<dyn CallablePrograms>),
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
         asks: None,
@@ -337,6 +396,7 @@ fn eval_options(
             || settings.diagnostics.trace_dir.is_some()
             || settings.http.as_ref().is_some_and(|http| http.metrics || http.console),
         runs: None,
+        recent: None,
     }
 }
 
@@ -398,15 +458,77 @@ fn metrics(
     if !exports_metrics(settings) && !settings.http.as_ref().is_some_and(|http| http.metrics) {
         return None;
     }
-    let observed = tools.iter().filter(|tool| tool.is_observed()).map(|tool| tool.definition().name);
+    let observed =
+        tools.iter().filter(|tool| tool.is_observed()).map(|tool| Cow::from(&tool.definition().name));
     let upstreams = upstreams.map(|upstreams| upstreams.current());
     let servers = upstreams.iter().flat_map(|upstreams| upstreams.unfiltered().upstreams());
     Some(Arc::new(Metrics::new(observed, servers.map(|(config, _)| config.name.clone()))))
 }
 
+/// The upstreams' tools that clients have as tools, if any. `tools`: those of the server.
+///
+/// # Errors
+/// One of the server has a name that a tool of an upstream would have.
+fn exposed_tools(
+    settings: &Settings,
+    upstreams: Option<&Arc<CurrentUpstreams>>,
+    evaluator: &Arc<dyn Evaluator>,
+    options: &EvalOptions,
+    tools: &[Box<dyn Tool>],
+) -> Result<Option<Arc<ExposedTools>>, BootError> {
+    let (Some(exposure), Some(upstreams)) = (&settings.aggregator.expose_tools, upstreams) else {
+        return Ok(None);
+    };
+    let own_names: Vec<ToolName> = tools.iter().map(|tool| tool.definition().name).collect();
+    let current = upstreams.current();
+    for name in &own_names {
+        let Some((server, tool)) =
+            split_exposed_name(name).filter(|(server, tool)| exposure.exposes(server, tool))
+        else {
+            continue;
+        };
+        if current.unfiltered().upstreams().any(|(config, _)| config.name == server) {
+            return Err(BootError::new(format!(
+                "--expose: tool {tool:?} of upstream {server:?} would have the name of the server's own tool {name}: rename the upstream"
+            )));
+        }
+    }
+    let max_arguments = settings.aggregator.limits.max_request_bytes;
+    let (upstreams, evaluator, options) = (upstreams.clone(), evaluator.clone(), options.clone());
+    let exposed =
+        ExposedTools::new(upstreams, exposure.clone(), evaluator, options, max_arguments, own_names);
+    Ok(Some(Arc::new(exposed)))
+}
+
+/// The kept programs and whom they are served to.
+fn kept_directory(
+    settings: &Settings,
+    programs: &KeptPrograms,
+    upstreams: Option<&Arc<CurrentUpstreams>>,
+) -> Arc<KeptDirectory> {
+    let aggregator = &settings.aggregator;
+    let rules = KeptRules {
+        serves_stale: settings.programs.as_ref().is_some_and(|programs| programs.serves_stale),
+        exposure: aggregator.expose_tools.clone(),
+        catalog: (aggregator.catalog_mode, aggregator.catalog_bytes),
+    };
+    KeptDirectory::new(programs.current().clone(), upstreams.cloned(), rules)
+}
+
 /// The tools. The names of session tools are known even if sessions are off.
-fn registry(settings: &Settings, tools: Vec<Box<dyn Tool>>) -> Registry {
-    let registry = Registry::new(tools);
+fn registry(
+    settings: &Settings,
+    tools: Vec<Box<dyn Tool>>,
+    kept: Option<Arc<KeptTools>>,
+    exposed: Option<Arc<ExposedTools>>,
+) -> Registry {
+    let mut registry = Registry::new(tools);
+    if let Some(kept) = kept {
+        registry = registry.with_source(SourcePlace::First, kept);
+    }
+    if let Some(exposed) = exposed {
+        registry = registry.with_source(SourcePlace::Last, exposed);
+    }
     if settings.sessions.enabled {
         return registry;
     }
@@ -426,19 +548,52 @@ fn limiter(settings: &Settings, engine: &Engine) -> Arc<ConcurrencyLimiter> {
 
 /// Makes the instructions of a caller, whom the policy may not show all upstreams.
 fn introduces(settings: &Settings, upstreams: &Arc<CurrentUpstreams>) -> Introduces {
-    let (upstreams, sessions) = (Arc::downgrade(upstreams), settings.sessions.enabled);
+    let (upstreams, entry) = (Arc::downgrade(upstreams), EntryTools::of(settings));
     Box::new(move |authority| {
         let upstreams = upstreams.upgrade().map(|upstreams| upstreams.current());
         let servers = upstreams.map(|upstreams| server_names(&upstreams.view(Some(authority))));
-        descriptions::instructions(servers.as_deref(), sessions)
+        entry.instructions(servers.as_deref())
     })
+}
+
+/// The tools that a client begins with.
+#[derive(Clone, Copy)]
+pub(super) enum EntryTools {
+    /// `lisp_eval`, and perhaps sessions.
+    OwnPrograms { sessions: bool },
+    /// Those that others wrote: of upstreams, and kept programs.
+    Offered { exposed: bool, programs: bool },
+}
+
+impl EntryTools {
+    /// Those of a server with these settings.
+    pub(super) fn of(settings: &Settings) -> EntryTools {
+        let aggregator = &settings.aggregator;
+        match aggregator.expose_only {
+            false => EntryTools::OwnPrograms { sessions: settings.sessions.enabled },
+            true => EntryTools::Offered {
+                exposed: aggregator.expose_tools.is_some(),
+                programs: settings.programs.is_some(),
+            },
+        }
+    }
+
+    /// `instructions` of a server that reaches these upstreams.
+    pub(super) fn instructions(self, servers: Option<&str>) -> String {
+        match self {
+            EntryTools::OwnPrograms { sessions } => descriptions::instructions(servers, sessions),
+            EntryTools::Offered { exposed, programs } => {
+                descriptions::offered_instructions(servers.filter(|_| exposed), programs)
+            }
+        }
+    }
 }
 
 fn service(
     settings: &Settings,
     limiter: Arc<ConcurrencyLimiter>,
     tools: Registry,
-    servers: Option<String>,
+    servers: Option<&str>,
 ) -> Service {
     let limits = &settings.limits;
     let mut service = Service::new(tools, limiter.limits());
@@ -447,10 +602,12 @@ fn service(
         let (all, per_owner) = (http.max_listeners, http.max_listeners_per_owner);
         service.listeners = Listeners::new(ListenerLimits { all, per_owner });
     }
-    service.set_instructions(descriptions::instructions(servers.as_deref(), settings.sessions.enabled));
+    let aggregator = &settings.aggregator;
+    service.set_instructions(EntryTools::of(settings).instructions(servers));
     // A catalog that may be long is put where the client passes it on.
     let is_long = servers.is_some() && settings.aggregator.catalog_mode == CatalogMode::Auto;
-    service.session_need = match (settings.sessions.enabled, limits.fits_client || is_long) {
+    let has_habits = limits.fits_client || is_long || aggregator.expose_tools.is_some();
+    service.session_need = match (settings.sessions.enabled, has_habits) {
         (true, _) => SessionNeed::State,
         (false, true) => SessionNeed::Habits,
         (false, false) => SessionNeed::None,

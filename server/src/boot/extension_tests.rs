@@ -26,12 +26,12 @@ impl ProgramTool for Greeting {
         let annotations =
             Annotations { read_only: true, destructive: false, idempotent: true, open_world: false };
         Definition {
-            name: "greet",
-            title: "Greet",
+            name: "greet".into(),
+            title: Some("Greet".into()),
             description: "Greets.".to_owned(),
             input_schema: r#"{"type":"object"}"#.to_owned(),
             output_schema: None,
-            annotations,
+            annotations: Some(annotations.to_json()),
             meta: None,
             long: None,
         }

@@ -1,4 +1,5 @@
-//! Updates descriptions when the upstreams' lists change, if the catalog is not frozen (upstreams.md 6.1).
+//! Updates descriptions when the upstreams' lists change (upstreams.md 6.1): if the catalog is not frozen, and otherwise if other kept
+//! programs are listed by it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,10 @@ use ptc_protocol::settings::Settings;
 
 /// Changes within this time are announced together.
 const GATHERED: Duration = Duration::from_millis(100);
+/// The time between two announcements. An upstream whose list changes all the time is followed so often.
+const SPACED: Duration = Duration::from_millis(900);
 
-/// Refreshes the tools after each change of the catalog, until the server and its upstreams are dropped.
+/// Refreshes the tools after each change of the catalog, or of the kept programs where it is frozen, until the server and its upstreams are dropped.
 pub(super) fn follow(
     upstreams: Option<&Arc<CurrentUpstreams>>,
     service: &Arc<Service>,
@@ -21,10 +24,12 @@ pub(super) fn follow(
     advertised: Option<&Advertised>,
 ) {
     let (Some(upstreams), Some(advertised)) = (upstreams, advertised) else { return };
-    if settings.aggregator.snapshot_mode == SnapshotMode::Frozen {
+    let is_frozen = settings.aggregator.snapshot_mode == SnapshotMode::Frozen;
+    let mut kept = advertised.kept_revision().filter(|_| is_frozen);
+    if is_frozen && kept.is_none() {
         return;
     }
-    let mut changes = upstreams.changes();
+    let mut changes = if is_frozen { upstreams.listings() } else { upstreams.changes() };
     // Changes before this point are part of these descriptions.
     changes.mark_changed();
     let (service, advertised) = (Arc::downgrade(service), advertised.clone());
@@ -32,8 +37,21 @@ pub(super) fn follow(
         while changes.changed().await.is_ok() {
             time::sleep(GATHERED).await;
             changes.mark_unchanged();
-            let Some(service) = service.upgrade().filter(|_| advertised.refresh().is_some()) else { return };
+            let Some(service) = service.upgrade() else { return };
+            if is_frozen {
+                // Programs alone are judged by what is listed by now. While upstreams start, the end of that tells of them.
+                let now = advertised.kept_revision();
+                if service.is_starting() || now == kept {
+                    continue;
+                }
+                kept = now;
+            }
+            if advertised.refresh().is_none() {
+                return;
+            }
             service.refresh_tools();
+            drop(service);
+            time::sleep(SPACED).await;
         }
     });
 }

@@ -3,11 +3,14 @@
 mod advertised;
 mod assembly;
 mod descriptors;
+mod drafts;
+mod files;
 mod issuers;
 mod list_updates;
 mod otlp;
 mod policy;
 mod process;
+mod programs;
 mod question_settings;
 mod reload;
 mod slow_starts;
@@ -57,6 +60,7 @@ use upstreams::{UpstreamOpener, load_upstreams};
 
 use assembly::assemble_with;
 pub use assembly::{Assembly, assemble};
+pub use files::check;
 
 /// Time of a call beyond its program's own: compilation, and a second for everything else.
 const CALL_OVERHEAD: Duration = Duration::from_secs(6);
@@ -77,6 +81,16 @@ pub struct Origin {
 /// # Errors
 /// If the server cannot be started.
 pub fn serve(
+    settings: Settings,
+    origin: Origin,
+    redactor: Redactor,
+    extensions: Extensions,
+) -> Result<(), BootError> {
+    let source = origin.source.clone();
+    start(settings, origin, redactor, extensions).map_err(|fault| source.placed(fault))
+}
+
+fn start(
     settings: Settings,
     origin: Origin,
     redactor: Redactor,
@@ -166,7 +180,7 @@ async fn run(
     }
     let starting = Starting::begin(first.as_ref(), settings).await?;
     let upstreams = first.map(CurrentUpstreams::new);
-    let Assembly { service, telemetry, advertised, runs } = assemble_with(
+    let Assembly { service, telemetry, advertised, runs, programs } = assemble_with(
         settings,
         engine,
         (upstreams.as_ref(), policy.as_ref()),
@@ -175,9 +189,12 @@ async fn run(
         state,
         extensions,
     )?;
-    if upstreams.is_some() {
+    if upstreams.is_some() || programs.is_some() {
         // A reload may bring others.
         service.begin_following();
+    }
+    if let Some(programs) = &programs {
+        programs.begin(&service).await;
     }
     list_updates::follow(upstreams.as_ref(), &service, settings, advertised.as_ref());
     if starting.is_some() {
@@ -190,6 +207,7 @@ async fn run(
         policy: policy.zip(of_policy),
         upstreams: upstreams.clone().map(|upstreams| (upstreams, opener)),
         advertised: advertised.clone(),
+        programs,
         audit: telemetry.audit.clone(),
         callers: None,
         certificate: None,
@@ -247,11 +265,14 @@ async fn serve_on(
         let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
         let (reader, writer) = standard_streams();
         if let Some(health) = health {
-            let (service, state) = (service.clone(), telemetry.sources.state.clone());
+            let (service, telemetry) = (service.clone(), telemetry.clone());
             health.follow(move || match service.is_draining() {
                 true => Readiness::Draining,
                 false if service.is_starting() => Readiness::Starting,
-                false if state.as_ref().is_some_and(ServerState::is_lost) => Readiness::StateUnavailable,
+                false if telemetry.sources.state.as_ref().is_some_and(ServerState::is_lost) => {
+                    Readiness::StateUnavailable
+                }
+                false if telemetry.is_audit_lost() => Readiness::AuditUnavailable,
                 false => Readiness::Ready,
             });
         }
@@ -308,6 +329,11 @@ fn control(settings: &Settings, reloader: &Arc<Reloader>) -> Option<Control> {
         Ok(socket) => {
             debug!(event = "control_listening", path = %socket.path().display());
             Some(socket.serve(reloader.clone()))
+        }
+        // Nothing that time or another start would mend.
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+            warn!(event = "control_unavailable", folder = %folder.display(), reason = %error, "ptc reload does not reach this server");
+            None
         }
         Err(error) => {
             info!(event = "control_unavailable", folder = %folder.display(), reason = %error, "ptc reload does not reach this server");

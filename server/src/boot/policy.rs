@@ -39,10 +39,12 @@ pub(super) fn read_policy(
         }
         (Some(path), None) => {
             let text = read_text(path)?;
-            (Policy::parse(&text).map_err(|fault| BootError::new(fault.to_string()))?, text)
+            let parsed = Policy::parse(&text);
+            (parsed.map_err(|fault| BootError::new(format!("--policy {}: {fault}", path.display())))?, text)
         }
         (None, Some(principals)) => {
-            let policy = Policy::from_value(principals).map_err(|fault| BootError::new(fault.to_string()))?;
+            let policy = Policy::from_value(principals)
+                .map_err(|fault| BootError::new(format!("principals in the upstreams file: {fault}")))?;
             (policy, principals.to_string())
         }
     };
@@ -55,6 +57,12 @@ pub(super) fn read_policy(
         warn!(
             event = "policy_names_no_upstream",
             "the policy has rules for '{pattern}', and no upstream has that name"
+        );
+    }
+    for (profile, pattern) in profiles.idle(&names) {
+        warn!(
+            event = "profile_names_no_upstream",
+            "the profile '{profile}' shows '{pattern}', and no upstream has that name"
         );
     }
     check_identities(&policy, config)?;

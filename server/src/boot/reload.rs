@@ -9,25 +9,29 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use ptc_host::aggregator::{Aggregator, CurrentUpstreams, UpstreamChanges};
 use ptc_host::credentials::Redactor;
+use ptc_host::digest::hex;
 use ptc_host::policy::CurrentPolicy;
+use ptc_host::sync::Mutex;
 use ptc_host::time;
 use tokio::signal::unix::Signal;
-use tokio::sync::Mutex;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tracing::{debug, info, warn};
 
 use super::advertised::Advertised;
-use super::policy::{ReadPolicy, read_policy};
+use super::files::ServerFiles;
+use super::policy::ReadPolicy;
+use super::programs::{KeptPrograms, NextPrograms};
 use super::question_settings::People;
-use super::upstreams::{UpstreamOpener, load_upstreams};
+use super::upstreams::UpstreamOpener;
 use crate::control::listener::Controlled;
 use crate::control::message::{Description, ReloadOutcome, ReloadReport};
-use crate::options::SettingsSource;
-use crate::options::source::OptionTexts;
+use crate::options::source::{FileDigests, OptionTexts};
+use crate::options::{SettingsSource, WRITABLE};
 use ptc_observers::Telemetry;
 use ptc_observers::audit::{AuditLog, FreshAuditFile, ReloadRecord};
 use ptc_observers::log::CurrentLevel;
 use ptc_protocol::Service;
-use ptc_protocol::settings::{BootError, Http, LogLevel, NamedToken, Settings};
+use ptc_protocol::settings::{BootError, Http, LogLevel, NamedToken, Otlp, Settings};
 use ptc_transport::http::{CallerChanges, Callers, Certificate, CurrentCertificate};
 
 /// Options that take effect without a restart.
@@ -42,6 +46,9 @@ const RELOADED: [&str; 8] = [
     "upstreams-config",
 ];
 
+/// Most names that a change tells.
+const MOST_NAMES: usize = 20;
+
 /// What a reload exchanges.
 pub(super) struct Reloaded {
     pub(super) source: SettingsSource,
@@ -51,6 +58,7 @@ pub(super) struct Reloaded {
     pub(super) policy: Option<(Arc<CurrentPolicy>, [u8; 32])>,
     pub(super) upstreams: Option<(Arc<CurrentUpstreams>, UpstreamOpener)>,
     pub(super) advertised: Option<Advertised>,
+    pub(super) programs: Option<KeptPrograms>,
     /// The audit log, whose file is opened again, and which is told of reloads.
     pub(super) audit: Option<Arc<AuditLog>>,
     /// Of the listener, if there is one.
@@ -67,17 +75,31 @@ pub(super) struct Reloader {
     description: Description,
     /// The options at the start, which hold as far as no reload changes them.
     at_start: OptionTexts,
+    /// What the files held at the start that are read then only.
+    files: FileDigests,
+    /// The export of traces and metrics.
+    otlp: Option<Otlp>,
     people: People,
     /// Whether callers need tokens.
     requires_tokens: bool,
-    /// One reload at a time.
     held: Mutex<Held>,
+    /// One reload at a time.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    /// The number of the latest reload that was asked for.
+    latest: watch::Sender<u64>,
 }
 
 /// What holds now, as far as reloads are compared with it.
 struct Held {
     tokens: Vec<NamedToken>,
     policy: Option<[u8; 32]>,
+}
+
+/// The right to reload, which one reload has at a time.
+struct Turn {
+    /// Which reload it is, counted from the start.
+    number: u64,
+    _lock: OwnedMutexGuard<()>,
 }
 
 /// What all files say, checked.
@@ -88,6 +110,8 @@ struct Fresh {
     policy: Option<ReadPolicy>,
     certificate: Option<Certificate>,
     upstreams: Option<(Arc<Aggregator>, UpstreamChanges)>,
+    /// The kept programs, or why those that were there stay.
+    programs: Option<NextPrograms>,
     /// The file of the audit log, if that is another one now.
     audit: Option<FreshAuditFile>,
     needs_restart: Vec<String>,
@@ -126,15 +150,19 @@ impl Reloader {
             tokens: http.map(|http| http.tokens.clone()).unwrap_or_default(),
             policy: parts.policy.as_ref().map(|(_, digest)| *digest),
         };
-        let at_start = parts.source.texts()?;
+        let (at_start, files) = (parts.source.texts()?, parts.source.files()?);
         let people = parts.people(settings);
         Ok(Arc::new(Reloader {
             parts,
             description,
             at_start,
+            files,
+            otlp: settings.diagnostics.otlp.clone(),
             people,
             requires_tokens,
             held: Mutex::new(held),
+            turn: Arc::default(),
+            latest: watch::Sender::new(0),
         }))
     }
 
@@ -145,63 +173,90 @@ impl Reloader {
         tokio::spawn(async move {
             while hangups.recv().await.is_some() {
                 let Some(reloader) = reloader.upgrade() else { return };
-                reloader.reload_now("SIGHUP", false).await;
+                let turn = reloader.next_turn().await;
+                // Not awaited: the next one takes its place while upstreams start.
+                tokio::spawn(reloader.reload_now("SIGHUP", turn));
             }
         });
     }
 
-    /// Reloads once no other reload runs. `by`: who asked for it, for the log.
-    async fn reload_now(self: Arc<Self>, by: &'static str, check: bool) -> ReloadOutcome {
-        let mut held = self.held.lock().await;
-        match self.try_reload(&mut held, by, check).await {
+    /// Waits until no other reload reads files or lets them hold. One that still starts upstreams gives way.
+    async fn next_turn(&self) -> Turn {
+        let mut number = 0;
+        self.latest.send_modify(|latest| {
+            *latest += 1;
+            number = *latest;
+        });
+        Turn { number, _lock: self.turn.clone().lock_owned().await }
+    }
+
+    /// Reloads. `by`: who asked for it, for the log.
+    async fn reload_now(self: Arc<Self>, by: &'static str, turn: Turn) -> ReloadOutcome {
+        let reloaded = self.try_reload(turn.number, by).await;
+        reloaded.map_or_else(|fault| self.refused(&fault, Some(by)), ReloadOutcome::Accepted)
+    }
+
+    /// Says what a reload would change, whatever other reloads do.
+    async fn check_now(self: Arc<Self>) -> ReloadOutcome {
+        match self.try_check().await {
             Ok(report) => ReloadOutcome::Accepted(report),
-            Err(fault) => {
-                let reason = self.parts.redactor.for_log().scrub_string(fault.to_string());
-                if !check {
-                    warn!(event = "reload_refused", by, reason, "everything stays as it was");
-                    if let Some(audit) = &self.parts.audit {
-                        audit.reloaded(&ReloadRecord { by, refused: Some(&reason), changes: &[] });
-                    }
-                }
-                ReloadOutcome::Refused(reason)
-            }
+            Err(fault) => self.refused(&fault, None),
         }
     }
 
-    async fn try_reload(
-        self: &Arc<Self>,
-        held: &mut Held,
-        by: &'static str,
-        check: bool,
-    ) -> Result<ReloadReport, BootError> {
+    /// The outcome of a reload that changes nothing. `by`: who asked for it; `None` for a check, which is not recorded.
+    fn refused(&self, fault: &BootError, by: Option<&str>) -> ReloadOutcome {
+        let reason = self.parts.redactor.for_log().scrub_string(fault.to_string());
+        if let Some(by) = by {
+            warn!(event = "reload_refused", by, reason, "everything stays as it was");
+            if let Some(audit) = &self.parts.audit {
+                audit.reloaded(&ReloadRecord { by, refused: Some(&reason), changes: &[] });
+            }
+        }
+        ReloadOutcome::Refused(reason)
+    }
+
+    async fn try_check(self: &Arc<Self>) -> Result<ReloadReport, BootError> {
+        let mut fresh = self.read_apart(true).await?;
+        if let Some(programs) = &self.parts.programs {
+            fresh.programs = Some(programs.next().await);
+        }
+        let report = report(&self.changes(&self.held.lock(), &fresh), &fresh);
+        debug!(event = "reload_checked", changes = report.changes.join("; "));
+        Ok(report)
+    }
+
+    async fn try_reload(self: &Arc<Self>, number: u64, by: &'static str) -> Result<ReloadReport, BootError> {
         let Some(service) = self.parts.service.upgrade() else {
             return Err(BootError::new("the server is ending"));
         };
-        let reloader = self.clone();
-        let read = time::spawn_blocking(move || reloader.read(check)).await;
-        let fresh = read.map_err(|fault| BootError::new(fault.to_string()))??;
-        let changes = self.changes(held, &fresh);
-        let report = ReloadReport {
-            changes: changes.iter().map(|(what, how)| format!("{}: {how}", what.replace('_', " "))).collect(),
-            needs_restart: fresh.needs_restart.clone(),
-        };
-        if check {
-            debug!(event = "reload_checked", changes = report.changes.join("; "));
-            return Ok(report);
-        }
+        info!(event = "reload_begun", by);
+        let mut fresh = self.read_apart(false).await?;
         // Tokens that are gone stay known: answers with them may still be on their way.
         register(&self.parts.redactor, fresh.tokens.iter().flatten())?;
         if let Some((next, changes)) = &fresh.upstreams
             && !changes.is_empty()
         {
-            next.start_all().await.map_err(|fault| BootError::new(fault.to_string()))?;
+            self.start(next, number).await?;
         }
-        let CallerCounts { rules, tokens, callers } = self.apply(held, fresh, &service);
+        // After the start, which may take long: checks ask for it, too.
+        if let Some(programs) = &self.parts.programs {
+            fresh.programs = Some(programs.next().await);
+        }
+        let (changes, report, counts) = {
+            let mut held = self.held.lock();
+            let changes = self.changes(&held, &fresh);
+            let report = report(&changes, &fresh);
+            let counts = self.apply(&mut held, fresh, &service);
+            (changes, report, counts)
+        };
+        let CallerCounts { rules, tokens, callers } = counts;
         let CallerChanges { added, removed, revoked } = callers;
         if let Some(audit) = &self.parts.audit {
             audit.reloaded(&ReloadRecord { by, refused: None, changes: &changes });
         }
         let told = report.changes.join("; ");
+        let faults = report.faults.join("; ");
         let needs_restart = report.needs_restart.join("; ");
         info!(
             event = "reload_done",
@@ -212,9 +267,30 @@ impl Reloader {
             removed,
             revoked,
             changes = told,
+            faults,
             needs_restart
         );
         Ok(report)
+    }
+
+    /// Starts the new upstreams, unless another reload comes.
+    async fn start(&self, next: &Arc<Aggregator>, number: u64) -> Result<(), BootError> {
+        let mut latest = self.latest.subscribe();
+        tokio::select! {
+            biased;
+            started = next.start_all() => started.map_err(|fault| BootError::new(fault.to_string())),
+            // The sender is in `self`.
+            _ = latest.wait_for(|latest| *latest != number) => Err(superseded()),
+        }
+    }
+
+    /// Reads and checks all files on a thread of its own.
+    async fn read_apart(self: &Arc<Self>, check: bool) -> Result<Fresh, BootError> {
+        let reloader = self.clone();
+        let read = time::spawn_blocking(move || {
+            reloader.read(check).map_err(|fault| reloader.parts.source.placed(fault))
+        });
+        read.await.map_err(|fault| BootError::new(fault.to_string()))?
     }
 
     /// Reads and checks all files. That of the audit log is opened unless this is but a check, as opening makes it.
@@ -222,29 +298,42 @@ impl Reloader {
         let texts = self.parts.source.texts()?;
         let settings = self.parts.source.read()?;
         let mut needs_restart = self.fixed_options(&texts);
-        let config = load_upstreams(&settings)?;
-        let mut policy = read_policy(&settings, config.as_ref())?;
+        needs_restart.extend(self.fixed_files()?);
+        if settings.diagnostics.otlp != self.otlp
+            && !needs_restart.iter().any(|told| told == "--otlp-endpoint")
+        {
+            needs_restart
+                .push("the OpenTelemetry export, of which variables or headers have changed".to_owned());
+        }
+        let ServerFiles { upstreams: config, mut policy, certificate } = ServerFiles::read(&settings)?;
         match (&self.parts.policy, &mut policy) {
             (None, Some(_)) => {
                 needs_restart.push("a policy or profiles, of which there were none at the start".to_owned());
                 policy = None;
             }
             (Some(_), None) => needs_restart.push("to go on without a policy and profiles".to_owned()),
+            // Whoever was restricted must not become free by a line that is gone.
+            (Some((current, _)), Some(fresh))
+                if current.policy().is_written() && !fresh.policy.is_written() =>
+            {
+                needs_restart
+                    .push("to go on without a policy, which holds as it is with its profiles".to_owned());
+                policy = None;
+            }
             (Some((current, _)), Some(fresh)) => {
                 let current = current.policy();
                 if !current.profiles().names().eq(fresh.policy.profiles().names()) {
                     needs_restart
                         .push("other names of profiles, which are addresses of the server".to_owned());
-                    let profiles = current.profiles().clone();
+                    let profiles = current.profiles().with_contents_of(fresh.policy.profiles());
                     policy = policy
                         .map(|fresh| ReadPolicy { policy: fresh.policy.with_profiles(profiles), ..fresh });
                 }
             }
             (None, None) => {}
         }
-        let tls = settings.http.as_ref().and_then(|http| http.tls.as_ref());
-        let certificate = match (&self.parts.certificate, tls) {
-            (Some(_), Some((cert, key))) => Some(Certificate::read(cert, key)?),
+        let certificate = match (&self.parts.certificate, certificate) {
+            (Some(_), Some(fresh)) => Some(fresh),
             (None, None) => None,
             (Some(_), None) => {
                 needs_restart.push("to serve without TLS".to_owned());
@@ -281,6 +370,12 @@ impl Reloader {
             }
             (None, None) => None,
         };
+        for writable in settings.warnings.iter().filter(|warning| warning.event == WRITABLE) {
+            warn!(event = writable.event, "{}", writable.message);
+        }
+        if let Some(path) = settings.diagnostics.audit_log.as_deref().filter(|_| check) {
+            AuditLog::check(path)?;
+        }
         let audit = self.parts.audit.as_ref().filter(|_| !check);
         let audit = audit.map(|audit| audit.reopened()).transpose()?.flatten();
         let tokens = self.tokens(settings.http.as_ref(), &mut needs_restart);
@@ -290,6 +385,7 @@ impl Reloader {
             policy,
             certificate,
             upstreams,
+            programs: None,
             audit,
             needs_restart,
         })
@@ -316,6 +412,15 @@ impl Reloader {
         changed.into_iter().map(|name| format!("--{name}")).collect()
     }
 
+    /// The files that hold something else than at the start and are read then only.
+    fn fixed_files(&self) -> Result<Vec<String>, BootError> {
+        let now = self.parts.source.files()?;
+        // One that is gone now is not missed: what it held is in use.
+        let changed =
+            now.iter().filter(|(name, digest)| self.files.get(*name).is_some_and(|held| held != *digest));
+        Ok(changed.map(|(name, _)| format!("the file of --{name}, which has changed")).collect())
+    }
+
     /// What changes, by its key in the audit log, and how.
     fn changes(&self, held: &Held, fresh: &Fresh) -> Vec<(&'static str, String)> {
         let mut changes = Vec::new();
@@ -325,22 +430,29 @@ impl Reloader {
         if let (Some(_), Some(policy)) = (&self.parts.policy, &fresh.policy)
             && held.policy != Some(policy.digest)
         {
-            let rules = policy.policy.rules();
-            changes.push(("policy", format!("{rules} rule{}", if rules == 1 { "" } else { "s" })));
+            let before = held.policy.as_ref().map_or_else(|| "none".to_owned(), short_digest);
+            let now = short_digest(&policy.digest);
+            changes
+                .push(("policy", format!("{}, digest {now} instead of {before}", policy.policy.summary())));
         }
         if let Some(tokens) = &fresh.tokens {
-            let lacks = |one: &[NamedToken], other: &[NamedToken]| {
-                one.iter().filter(|token| !other.contains(token)).count()
+            let lacks = |one: &[NamedToken], other: &[NamedToken]| -> Vec<String> {
+                let lacking = one.iter().filter(|token| !other.contains(token));
+                lacking.map(|token| token.name.clone()).collect()
             };
             let (added, removed) = (lacks(tokens, &held.tokens), lacks(&held.tokens, tokens));
-            if (added, removed) != (0, 0) {
-                changes.push(("tokens", format!("{added} added, {removed} removed")));
+            if !added.is_empty() || !removed.is_empty() {
+                let text = format!("{} added, {} removed", counted(&added), counted(&removed));
+                changes.push(("tokens", text));
             }
         }
         if let (Some(current), Some(certificate)) = (&self.parts.certificate, &fresh.certificate)
             && !current.is(certificate)
         {
-            changes.push(("certificate", "other files".to_owned()));
+            changes.push(("certificate", "another certificate or key".to_owned()));
+        }
+        if let Some((kept, next)) = self.parts.programs.as_ref().zip(fresh.programs.as_ref()) {
+            changes.extend(next.change(kept.current()).map(|change| ("programs", change)));
         }
         let level = self.parts.log.get();
         if level != fresh.log_level {
@@ -351,6 +463,7 @@ impl Reloader {
             let lists = [
                 ("upstreams_added", &upstreams.added),
                 ("upstreams_changed", &upstreams.changed),
+                ("upstreams_changed_in_place", &upstreams.changed_in_place),
                 ("upstreams_removed", &upstreams.removed),
             ];
             let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
@@ -383,6 +496,9 @@ impl Reloader {
         }
         if let (Some(current), Some(certificate)) = (&parts.certificate, fresh.certificate) {
             current.replace(certificate);
+        }
+        if let Some((kept, next)) = parts.programs.as_ref().zip(fresh.programs) {
+            is_refreshed |= kept.apply(next);
         }
         if let (Some((current, _)), Some((next, changes))) = (&parts.upstreams, fresh.upstreams)
             && !changes.is_empty()
@@ -423,8 +539,49 @@ impl Controlled for Reloader {
     }
 
     fn reload(self: Arc<Self>, check: bool) -> BoxFuture<'static, ReloadOutcome> {
-        self.reload_now("ptc reload", check).boxed()
+        match check {
+            true => self.check_now().boxed(),
+            false => async move {
+                let turn = self.next_turn().await;
+                self.reload_now("ptc reload", turn).await
+            }
+            .boxed(),
+        }
     }
+}
+
+/// What the command is told of what was read.
+fn report(changes: &[(&'static str, String)], fresh: &Fresh) -> ReloadReport {
+    let faults = fresh.programs.iter().filter_map(|next| Some(format!("programs: {}", next.fault()?)));
+    let faults: Vec<String> = faults.collect();
+    let told = changes.iter().map(|(what, how)| format!("{}: {how}", what.replace('_', " ")));
+    ReloadReport {
+        changes: told.filter(|change| !faults.contains(change)).collect(),
+        faults,
+        needs_restart: fresh.needs_restart.clone(),
+    }
+}
+
+/// Why a reload has changed nothing when another one came.
+fn superseded() -> BootError {
+    BootError::new(
+        "a later reload has taken the place of this one, whose upstreams had not started; its outcome counts",
+    )
+}
+
+/// How many tokens, and whose.
+fn counted(names: &[String]) -> String {
+    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+    match names.len() {
+        0 => "0".to_owned(),
+        count if count > MOST_NAMES => format!("{count} ({shown} and others)"),
+        count => format!("{count} ({shown})"),
+    }
+}
+
+/// The beginning of a digest, which tells apart what one operator has.
+fn short_digest(digest: &[u8; 32]) -> String {
+    hex(&digest[..6])
 }
 
 /// Whether callers of a listener need tokens.

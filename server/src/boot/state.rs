@@ -24,7 +24,8 @@ const TOLERATED: Duration = Duration::from_secs(5);
 /// The interval at which a replica announces itself.
 const ATTENDANCE: Duration = Duration::from_secs(10);
 
-/// Opens the store. The file of a folder is opened if sessions or runs are stored in it; sign-ins need none.
+/// Opens the store. The file of a folder is opened if sessions or runs are stored in it, or the approvals of kept programs by an
+/// HTTP server: only one process can have it, and servers on pipes share the folder. Sign-ins need none.
 ///
 /// # Errors
 /// A sentence that says why the store cannot be used.
@@ -34,7 +35,8 @@ pub(super) async fn open(
     people: People,
 ) -> Result<ServerState, BootError> {
     let state = &settings.state;
-    let has_file = settings.sessions.enabled || settings.runs.long || people.have_the_file;
+    let has_approvals = settings.programs.is_some() && settings.http.is_some();
+    let has_file = settings.sessions.enabled || settings.runs.long || people.have_the_file || has_approvals;
     let mut opened = ServerState {
         secret: state.secret.clone(),
         store: None,

@@ -11,6 +11,7 @@ use tracing::warn;
 
 use super::upstreams::client;
 use ptc_protocol::settings::{BootError, PayloadPolicy, Settings};
+use ptc_tools::kept::KeptDirectory;
 use ptc_tools::lisp_eval::EvalOptions;
 use ptc_tools::lisp_task::{
     CatalogOfCaller, LispTask, PlannerConfig, SharedTaskCatalog, TaskCatalog, TaskOptions, capability_summary,
@@ -25,6 +26,7 @@ pub(super) fn task(
     settings: &Settings,
     engine: &Engine,
     upstreams: &Arc<CurrentUpstreams>,
+    kept: Option<&Arc<KeptDirectory>>,
     known: &SharedTaskCatalog,
     options: &EvalOptions,
 ) -> Result<LispTask, BootError> {
@@ -42,28 +44,31 @@ pub(super) fn task(
     let is_told = planner.capability_summary.is_some();
     let told = known.get().summary.clone();
     let planned = PlannerConfig::load(planner, &told)?;
-    let (current, known_by) = (Arc::downgrade(upstreams), planner.clone());
+    let (current, known_by, kept) = (Arc::downgrade(upstreams), planner.clone(), kept.cloned());
     let known_to: Arc<CatalogOfCaller> = Arc::new(move |authority, principal| {
         let upstreams = current.upgrade()?.current();
         let own = principal.filter(|principal| upstreams.has_own_lists(principal));
         let view = match (authority, own) {
-            (None, None) => return None,
+            // Kept programs change by themselves.
+            (None, None) if kept.is_none() => return None,
             (_, None) => upstreams.view(authority),
             (_, Some(principal)) => upstreams.view(authority).of(principal),
         };
+        let programs = kept.as_ref().map(|kept| kept.described(Some(&view))).unwrap_or_default();
         let catalog = view.advertised();
         let summary = match is_told {
             true => told.clone(),
             // A generated one cannot fail.
             false => capability_summary(&known_by, &catalog, mode).unwrap_or_default(),
         };
-        Some(TaskCatalog { snapshot: snapshot(&catalog, mode, catalog_bytes), catalog, summary })
+        Some(TaskCatalog { snapshot: snapshot(&catalog, &programs, mode, catalog_bytes), catalog, summary })
     });
     Ok(LispTask::new(TaskOptions {
         engine: engine.clone(),
         model,
         model_name,
         upstreams: upstreams.clone(),
+        programs: options.programs.clone(),
         planner: planned,
         known: known.clone(),
         known_to: Some(known_to),

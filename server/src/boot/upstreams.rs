@@ -137,6 +137,11 @@ impl UpstreamOpener {
                 .http
                 .as_ref()
                 .and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
+            sign_in_page_has_login: settings
+                .http
+                .as_ref()
+                .and_then(|http| http.oauth.as_ref())
+                .is_some_and(|oauth| oauth.login_client.is_some()),
             limits: settings.aggregator.limits,
             questions: settings.questions.are_on(),
             redactor: self.redactor.clone(),
@@ -146,6 +151,7 @@ impl UpstreamOpener {
             overviews: settings.profile == Profile::Debug || settings.planner.enabled,
             memory: self.memory.clone(),
             list_cache: settings.aggregator.list_cache.clone().map(ListCache::new),
+            exposure: settings.aggregator.expose_tools.clone(),
             seen_shapes: settings.aggregator.seen_shapes,
             owner: self.owner.clone(),
             tasks: true,

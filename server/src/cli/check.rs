@@ -2,14 +2,20 @@
 //! and what fails. It never shows a secret.
 
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
-use ptc_host::config::{ConfigError, FileFault, ProcessEnv, SERVER_VARIABLE, file_faults, locate};
+use ptc_host::catalog::Catalog;
+use ptc_host::config::{
+    ChangedTool, ConfigError, FileFault, PinPolicy, ProcessEnv, SERVER_VARIABLE, UpstreamConfig, file_faults,
+    locate, lock_file,
+};
 use ptc_host::time;
 use ptc_host::visible::visible;
 
+use super::pin_text::{self, MarkedTool, marked};
 use super::upstreams::Warnings;
 use super::{report, upstreams};
 use crate::cli::output::errln;
 use clap::Args;
+use ptc_mcp::json::Value;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -26,6 +32,10 @@ pub struct CheckArgs {
 
     #[arg(long, help = crate::options::flags::find("ca-file").described(), value_name = "FILE")]
     ca_file: Option<PathBuf>,
+
+    /// Compare the tools with the lock that `ptc pin` wrote: exit status 1, and a diff, if they are not as they were accepted
+    #[arg(long)]
+    pins: bool,
 
     /// Print JSON for programs instead of a table for people
     #[arg(long)]
@@ -54,6 +64,15 @@ struct Finding {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// How its tools stand to the lock, if they are held to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pins: Option<Value>,
+    /// The same as lines, if they are to be shown.
+    #[serde(skip)]
+    pin_lines: String,
+    /// What deserves a look in the descriptions of its tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<Value>,
     /// Remarks on things that work but deserve a look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
@@ -89,13 +108,24 @@ async fn check(args: CheckArgs) -> ExitCode {
     };
     let list_cache = upstreams::list_cache(&env);
     let options = AggregatorOptions { http, list_cache, ..AggregatorOptions::new(SnapshotMode::Live) };
+    let is_unpinned = |upstream: &UpstreamConfig| upstream.pin != PinPolicy::Off && upstream.pins.is_none();
+    if args.pins && config.upstreams.iter().any(is_unpinned) {
+        let lock = lock_file(&location.path);
+        return report::fault(&format!(
+            "there is no lock {}: to accept the tools as they are: ptc pin",
+            lock.display()
+        ));
+    }
     let aggregator = match upstreams::start(config, options, &env, Warnings::Each).await {
         Ok(aggregator) => aggregator,
         Err(error) => return report::fault(&error),
     };
     let names: Vec<String> =
         aggregator.unfiltered().upstreams().map(|(config, _)| config.name.clone()).collect();
-    let findings = progressing(names.iter().map(|name| examine(&aggregator, name))).await;
+    let mut findings = progressing(names.iter().map(|name| examine(&aggregator, name))).await;
+    // Once all are listed: a description may name the tools of another server.
+    let catalog = aggregator.unfiltered().catalog();
+    findings.iter_mut().for_each(|finding| look_at_tools(finding, &catalog, args.pins));
     aggregator.keep_lists().await;
     aggregator.shutdown().await;
     let faults = findings.iter().filter(|finding| !finding.ok).count();
@@ -106,6 +136,42 @@ async fn check(args: CheckArgs) -> ExitCode {
     };
     super::output::write(format_args!("{}", visible(&text)));
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Adds what is to be said of the tools themselves: how they stand to the lock, and what deserves a look.
+fn look_at_tools(finding: &mut Finding, catalog: &Catalog, holds_to_pins: bool) {
+    let Some(server) = catalog.server(&finding.name).filter(|server| server.loaded) else { return };
+    let marked = marked(catalog, server);
+    finding
+        .remarks
+        .extend(marked.iter().map(|mark| format!("upstream {}: tool {}", server.name, mark.line())));
+    finding.marks = marked.iter().map(MarkedTool::json).collect();
+    let Some(report) = server.pins() else { return };
+    finding.pins = Some(pin_text::json(report));
+    if report.is_empty() && report.is_pinned {
+        return;
+    }
+    let name = &server.name;
+    let outcome = if report.refuses { ", and what nobody has accepted is withheld" } else { "" };
+    let summary = match report.summary() {
+        summary if summary.is_empty() => "its tools are not pinned".to_owned(),
+        summary => summary,
+    };
+    if !holds_to_pins {
+        finding.remarks.push(format!(
+            "upstream {name}: {summary}{outcome}; to see the diff: ptc check --pins; to accept it: ptc pin {name}"
+        ));
+        return;
+    }
+    let whole = |tool: &str| {
+        let mut tools = server.tools_by_name().chain(server.withheld());
+        let tool = tools.find(|listed| listed.name == tool).filter(|_| report.is_pinned)?;
+        Some(ChangedTool::whole(&tool.pinned()))
+    };
+    finding.pin_lines = pin_text::lines(report, whole);
+    finding.ok = false;
+    finding.reason.get_or_insert_with(|| "pins_differ".to_owned());
+    finding.error.get_or_insert_with(|| format!("{summary}{outcome}; to accept it: ptc pin {name}"));
 }
 
 /// Reports all faults of the file, each with its place if it has one.
@@ -198,6 +264,9 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
         next_step: signs_in.then(|| format!("ptc login {name}")),
         reason,
         error,
+        pins: None,
+        pin_lines: String::new(),
+        marks: Vec::new(),
         remarks,
     }
 }
@@ -224,6 +293,7 @@ fn table(findings: &[Finding]) -> String {
     for f in findings {
         if let Some(error) = &f.error {
             let _ = writeln!(out, "\n{}: {}", f.name, visible(error));
+            let _ = write!(out, "{}", visible(&f.pin_lines));
         }
         if let Some(first) = f.approvals.first() {
             let tools: Vec<&str> = f.approvals.iter().map(|asked| asked.tool.as_str()).collect();

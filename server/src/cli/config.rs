@@ -4,15 +4,18 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Subcommand};
 use ptc_host::config::ProcessEnv;
+use ptc_host::credentials::REDACTED;
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Map, Value, json};
 
+use super::doctor::origin;
 use super::start::StartArgs;
 use super::{output, report};
+use crate::boot;
 use crate::options::flags::{ALL, Fallback, Flag, ValueKind};
 use crate::options::settings_file::{OUTSIDE, SECRET};
-use crate::options::values::Values;
-use crate::options::{self, variables};
+use crate::options::values::{self, Values};
+use crate::options::{self, SettingsSource, variables};
 use ptc_protocol::settings::BootError;
 
 /// Arguments of `ptc config`.
@@ -63,17 +66,21 @@ fn show(args: &ShowArgs) -> ExitCode {
     };
     if args.json {
         let rows: Vec<Value> = rows.iter().map(Row::json).collect();
-        output::write(format_args!("{}\n", visible(&json!({"options": rows}).to_string())));
+        output::print_json(&json!({"options": rows}));
     } else {
         let cells: Vec<Vec<String>> = rows.iter().map(Row::cells).collect();
         output::write(format_args!("{}", visible(&output::aligned(&cells))));
     }
-    for unknown in variables::unknown(&env) {
-        output::write_error(format_args!("ptc: {}\n", visible(&unknown)));
-    }
-    match options::resolve(&args.options.0, env) {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(fault) => report::fault(&fault.to_string()),
+    let warn = |text: &str| output::write_error(format_args!("ptc: {}\n", visible(text)));
+    match boot::check(&SettingsSource::new(args.options.0.clone(), env.clone())) {
+        Ok(settings) => {
+            settings.warnings.iter().for_each(|warning| warn(&warning.message));
+            ExitCode::SUCCESS
+        }
+        Err(fault) => {
+            variables::unknown(&env).iter().for_each(|unknown| warn(unknown));
+            report::fault(&fault.to_string())
+        }
     }
 }
 
@@ -97,8 +104,9 @@ pub(super) fn rows(matches: &ArgMatches, env: &ProcessEnv, all: bool) -> Result<
     let flags = ALL.iter().flat_map(|group| group.flags);
     let row = |flag: &'static Flag| match values.origin(flag.name) {
         Some((texts, source)) => {
-            let shown: Vec<String> = texts.iter().map(|text| told(flag, text)).collect();
-            let hidden = texts.iter().zip(&shown).filter(|(text, shown)| text != shown);
+            let by_variable = values.is_by_variable(flag.name);
+            let shown: Vec<String> = texts.iter().map(|text| told(flag, text, by_variable)).collect();
+            let hidden = texts.iter().zip(&shown).filter(|(text, shown)| !shown.contains(*text));
             let secrets = hidden.map(|(text, _)| text.clone()).collect();
             Some(Row { flag, value: shown.join(","), source, secrets })
         }
@@ -115,16 +123,19 @@ pub(super) fn rows(matches: &ArgMatches, env: &ProcessEnv, all: bool) -> Result<
     Ok(flags.filter_map(row).collect())
 }
 
-/// A value without its secrets.
-fn told(flag: &Flag, text: &str) -> String {
-    const REDACTED: &str = ptc_host::credentials::REDACTED;
+/// A value as it is used, without its secrets. `by_variable`: the settings file names a variable in its place.
+fn told(flag: &Flag, text: &str, by_variable: bool) -> String {
     if SECRET.contains(&flag.name) {
         return REDACTED.to_owned();
     }
-    // A URL may have a password before its host.
-    match text.split_once("://").map(|(scheme, rest)| (scheme, rest.split_once('@'))) {
-        Some((scheme, Some((_, host)))) => format!("{scheme}://{REDACTED}@{host}"),
-        _ => text.to_owned(),
+    // User, path and query of a URL may be secrets, and who keeps a URL out of the file has a reason.
+    match origin(text) {
+        Some(_) if by_variable => REDACTED.to_owned(),
+        Some(origin) => origin,
+        None if flag.kind == ValueKind::Switch && values::boolean(text).is_none() => {
+            format!("{} ({text} is no boolean)", flag.default.is_on())
+        }
+        None => text.to_owned(),
     }
 }
 
@@ -162,8 +173,12 @@ pub fn schema() -> String {
 fn property(flag: &Flag) -> Value {
     let own = match flag.kind {
         ValueKind::Switch => json!({"type": "boolean"}),
+        ValueKind::HttpPositive if flag.name.ends_with("-port") => {
+            json!({"type": "integer", "minimum": 1, "maximum": u16::MAX})
+        }
         ValueKind::Positive | ValueKind::HttpPositive => json!({"type": "integer", "minimum": 1}),
         ValueKind::Clamped => json!({"type": "integer"}),
+        ValueKind::Text if !flag.words().is_empty() => json!({"type": "string", "enum": flag.words()}),
         ValueKind::Text | ValueKind::Path => json!({"type": "string"}),
         ValueKind::List => json!({"type": "array", "items": {"type": "string"}}),
     };

@@ -9,11 +9,13 @@
 
 use super::limits::{self, LimitArgs};
 use super::output::{self, errln, outln};
+use super::program::{check_recording_file, keep_recording};
 use super::{input, questions, report};
 use clap::Args;
 use ptc_host::aggregator::{SnapshotMode, notes};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
+use ptc_programs::recording::RunRecording;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
@@ -43,6 +45,10 @@ pub struct EvalArgs {
     /// JSON object behind `data/…`
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
+
+    /// Write the run to this file as a test of a kept program. Secrets are taken out
+    #[arg(long, value_name = "FILE", conflicts_with = "jsonl")]
+    record: Option<PathBuf>,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -125,8 +131,12 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     request.program = Arc::from(source.as_str());
     request.context = args.context.as_deref().map(Arc::from);
     request.asker = questions::at_terminal(redactor);
-    request.render.json = args.json;
+    request.render.json = args.json || args.record.is_some();
+    if let Err(fault) = args.record.as_deref().map_or(Ok(()), check_recording_file) {
+        return report::fault(&fault);
+    }
     let has_upstreams = request.upstreams.is_some();
+    let recording = args.record.as_ref().map(|_| RunRecording::begin(&mut request));
     let mut outcome = engine.eval(request).await;
     if let Err(failure) = &mut outcome.result {
         limits::explain(failure, has_upstreams);
@@ -143,9 +153,16 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     for note in notes(&outcome) {
         errln!("note: {}", report::shown(&redactor.scrub(&note), io::stderr().is_terminal()));
     }
+    if let (Some(recording), Some(file)) = (recording, &args.record) {
+        let input = args.context.as_deref().unwrap_or("{}");
+        if let Err(fault) = keep_recording(&recording, file, input, &outcome, redactor) {
+            return report::fault(&fault);
+        }
+    }
     match &outcome.result {
         Ok(answer) => {
             match &answer.json {
+                _ if !args.json => outln!("{}", report::shown(&answer.text, terminal)),
                 Some(Ok(json)) => outln!("{}", report::shown(json, terminal)),
                 Some(Err(why)) => return report::fault(&format!("the value has no JSON form: {why}")),
                 None => outln!("{}", report::shown(&answer.text, terminal)),

@@ -12,7 +12,9 @@ pub mod doctor;
 pub mod eval;
 pub mod health;
 pub mod limits;
+pub mod pin;
 pub mod policy;
+pub mod program;
 pub mod reload;
 pub mod repl;
 pub mod report;
@@ -30,6 +32,7 @@ mod json;
 mod man;
 mod output;
 mod pairs;
+mod pin_text;
 mod questions;
 mod sampling;
 mod state;
@@ -72,6 +75,8 @@ enum CliCommand {
     Call(call::CallArgs),
     /// Check the upstreams file: read, resolve, connect, list
     Check(check::CheckArgs),
+    /// Accept the tools of the upstreams as they are: write the lock beside the upstreams file
+    Pin(pin::PinArgs),
     /// Check the whole setup, and say what to type where something is wrong
     Doctor(doctor::DoctorArgs),
     /// Show the options of `ptc start` with their values and where these are from
@@ -86,6 +91,8 @@ enum CliCommand {
     State(store::StateArgs),
     /// Check a policy file, explain what it decides, or test it
     Policy(policy::PolicyArgs),
+    /// Write, test, approve and run programs that are kept
+    Program(Box<program::ProgramArgs>),
     /// Check the files of an audit log
     Audit(audit::AuditArgs),
     /// Have a running server read its files again: upstreams, credentials, tokens, policy, certificate, settings
@@ -147,6 +154,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         CliCommand::Tools(args) => tools::run(args),
         CliCommand::Call(args) => call::run(args),
         CliCommand::Check(args) => check::run(args),
+        CliCommand::Pin(args) => pin::run(args),
         CliCommand::Doctor(args) => doctor::run(&args),
         CliCommand::Config(args) => config::run(&args),
         CliCommand::Login(args) => sign_in::login::run(&args),
@@ -154,6 +162,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         CliCommand::Auth(args) => sign_in::auth::run(&args),
         CliCommand::State(args) => store::run(&args),
         CliCommand::Policy(args) => policy::run(&args),
+        CliCommand::Program(args) => program::run(*args),
         CliCommand::Audit(args) => audit::run(&args),
         CliCommand::Reload(args) => reload::run(&args),
         CliCommand::Runs(args) => runs::run(&args),

@@ -8,6 +8,9 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
+use ptc_host::visible::visible;
+use ptc_mcp::json::Value;
+
 /// The first fault of standard output.
 static FAULT: OnceLock<io::Error> = OnceLock::new();
 
@@ -28,6 +31,11 @@ pub(super) use {errln, outln};
 pub(super) fn write(text: fmt::Arguments<'_>) {
     let mut out = io::stdout().lock();
     keep(out.write_fmt(text).and_then(|()| out.flush()));
+}
+
+/// Writes a line of JSON for programs.
+pub(super) fn print_json(value: &Value) {
+    write(format_args!("{}\n", visible(&value.to_string())));
 }
 
 /// Writes to standard error, if possible.

@@ -35,6 +35,23 @@ pub(super) fn is_at_terminal() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
+/// Whether a person agrees to the question that stands on the terminal: Enter is yes.
+pub(super) fn agrees() -> bool {
+    typed().is_some_and(|answer| matches!(answer.as_str(), "" | "y" | "yes"))
+}
+
+/// The same for a question to which Enter is no.
+pub(super) fn confirms() -> bool {
+    typed().is_some_and(|answer| matches!(answer.as_str(), "y" | "yes"))
+}
+
+/// The line that a person types, in small letters; `None` at the end of the input.
+fn typed() -> Option<String> {
+    let mut answer = String::new();
+    let length = std::io::stdin().read_line(&mut answer).ok()?;
+    (length > 0).then(|| answer.trim().to_ascii_lowercase())
+}
+
 struct Terminal {
     redactor: Redactor,
 }

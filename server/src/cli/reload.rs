@@ -11,7 +11,8 @@ use ptc_host::visible::visible;
 
 use super::report;
 use crate::cli::output::outln;
-use crate::control::client::{RunningServer, running};
+use crate::control::client::{RunningServer, RunningServers, is_absent, running};
+use crate::control::is_too_long;
 use crate::control::message::{Description, ReloadOutcome, ReloadReport};
 use crate::options::flags::find;
 use crate::options::sign_in_store::{KeyPlace, StorePlace};
@@ -39,7 +40,7 @@ pub struct ReloadArgs {
     timeout_ms: u64,
 }
 
-/// Runs the sub-command: exit status 0 if the files hold, or would.
+/// Runs the sub-command: exit status 0 if all files hold, or would.
 pub fn run(args: &ReloadArgs) -> ExitCode {
     let mut server = match server(args) {
         Ok(server) => server,
@@ -51,7 +52,10 @@ pub fn run(args: &ReloadArgs) -> ExitCode {
     match server.reload(args.check, within) {
         Ok(ReloadOutcome::Accepted(accepted)) => {
             outln!("{}", visible(&told(args.check, &which, &accepted)));
-            ExitCode::SUCCESS
+            match accepted.faults.is_empty() {
+                true => ExitCode::SUCCESS,
+                false => report::fault(&accepted.faults.join("\n")),
+            }
         }
         Ok(ReloadOutcome::Refused(reason)) => {
             report::fault(&format!("{which} refuses to reload, and nothing has changed:\n{reason}"))
@@ -87,15 +91,30 @@ fn no_answer(which: &str, error: &io::Error, within: Duration) -> String {
 /// The server that is meant.
 fn server(args: &ReloadArgs) -> Result<RunningServer, String> {
     if let Some(socket) = &args.socket {
-        return RunningServer::at(socket)
-            .map_err(|error| format!("no server listens at {}: {error}", socket.display()));
+        return RunningServer::at(socket).map_err(|error| match is_absent(&error) {
+            true => format!("no server listens at {}: {error}", socket.display()),
+            false => unanswered(socket, &error),
+        });
     }
     let place = StorePlace::of(&ProcessEnv::current(), args.state_dir.clone(), KeyPlace::default());
     let folder = place.folder().ok_or(
         "it is not known where the server keeps its state: name the folder with --state-dir, or set HOME",
     )?;
-    let servers = running(&folder);
-    choose(servers, args.pid, &folder, |server| &server.description)
+    let RunningServers { answering, silent } = running(&folder);
+    if answering.is_empty()
+        && let Some((socket, error)) = silent.first()
+    {
+        return Err(unanswered(socket, error));
+    }
+    if let Some(why) = is_too_long(&folder).filter(|_| answering.is_empty()) {
+        return Err(format!("no server can listen for commands: {why}"));
+    }
+    choose(answering, args.pid, &folder, |server| &server.description)
+}
+
+/// What is told of a server that takes connections and does not say which it is.
+fn unanswered(socket: &Path, error: &io::Error) -> String {
+    format!("a server listens at {} and gives no answer: {error}", socket.display())
 }
 
 /// The one of several servers that is meant.
@@ -158,6 +177,7 @@ mod tests {
     fn what_changes_and_what_needs_a_restart_is_told() {
         let report = ReloadReport {
             changes: vec!["tokens: 1 added, 0 removed".into()],
+            faults: Vec::new(),
             needs_restart: vec!["--http-port".into()],
         };
         assert_eq!(

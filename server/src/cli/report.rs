@@ -1,8 +1,9 @@
 //! Messages for a person at a terminal.
 
-use crate::cli::output::errln;
+use crate::cli::output::{errln, print_json};
 use ptc_host::engine::Failure;
 use ptc_host::visible::visible;
+use ptc_mcp::json::json;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -14,6 +15,15 @@ const WRONG_COMMAND_LINE: u8 = 2;
 pub fn fault(message: &str) -> ExitCode {
     errln!("ptc: {}", visible(message));
     ExitCode::FAILURE
+}
+
+/// Reports why the command cannot do its work, as JSON for programs or to a person.
+pub(super) fn unusable(message: &str, json: bool) -> ExitCode {
+    if json {
+        print_json(&json!({"ok": false, "error": message}));
+        return ExitCode::FAILURE;
+    }
+    fault(message)
 }
 
 /// Reports why a command line cannot be executed: no work was started.

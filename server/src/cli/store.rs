@@ -17,7 +17,7 @@ use super::report;
 use crate::cli::output::{errln, outln};
 use crate::options::command::{GivenOptions, OptionGroups};
 use crate::options::flags::{OptionGroup, STATE};
-use crate::options::state::{given, shared_store};
+use crate::options::state::{given_of_servers, shared_store};
 use ptc_protocol::settings::StateSettings;
 
 /// Arguments of `ptc state`.
@@ -39,7 +39,7 @@ enum StoreCommand {
 
 #[derive(Args, Debug)]
 struct LsArgs {
-    /// Only session, run, blob or sign-in
+    /// Only session, run, blob, sign-in, draft or program
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
@@ -63,13 +63,13 @@ struct NamesArgs {
 
 /// The place of the state: the options of `ptc start`, and their variables.
 #[derive(Clone, Debug)]
-struct OfState;
+pub(super) struct OfState;
 
 impl OptionGroups for OfState {
     const GROUPS: &'static [OptionGroup] = &[STATE];
 }
 
-type PlaceArgs = GivenOptions<OfState>;
+pub(super) type PlaceArgs = GivenOptions<OfState>;
 
 /// Runs the sub-command.
 pub(super) fn run(args: &StateArgs) -> ExitCode {
@@ -90,13 +90,20 @@ pub(super) fn run(args: &StateArgs) -> ExitCode {
     }
 }
 
+/// The store of these options, if they name one.
+pub(super) fn open_named(place: &PlaceArgs) -> Result<Option<SealedState>, String> {
+    let state: StateSettings = given_of_servers(&place.0, &ProcessEnv::current())?;
+    let is_named = state.url.is_some() || state.dir.is_some();
+    is_named.then(|| open(place)).transpose()
+}
+
 /// The store of these options.
 fn open(place: &PlaceArgs) -> Result<SealedState, String> {
-    let state: StateSettings = given(&place.0, &ProcessEnv::current())?;
+    let state: StateSettings = given_of_servers(&place.0, &ProcessEnv::current())?;
     if let Some(shared) = shared_store(&state)? {
         return Ok(shared);
     }
-    let (Some(folder), Some(secret)) = (state.dir, &state.secret) else {
+    let Some(folder) = state.dir else {
         return Err(
             "there is no store: name a folder with --state-dir, or a server with --state-url".to_owned()
         );
@@ -104,6 +111,12 @@ fn open(place: &PlaceArgs) -> Result<SealedState, String> {
     if !RedbState::path(&folder).exists() {
         return Err(format!("nothing is kept in {} but sign-ins, which `ptc auth` lists", folder.display()));
     }
+    let Some(secret) = &state.secret else {
+        return Err(format!(
+            "{} has no secret of its own, so its server has another one: name the file with --state-secret-file",
+            folder.display()
+        ));
+    };
     let options = RedbOptions { folder, flushing: state.flushing, limits: state.limits };
     let file = RedbState::open(options).map_err(|error| error.to_string())?;
     Ok(SealedState::new(Arc::new(file), secret))
@@ -111,7 +124,7 @@ fn open(place: &PlaceArgs) -> Result<SealedState, String> {
 
 /// Kinds that are listed.
 fn kinds(named: Option<&str>) -> Result<Vec<Kind>, String> {
-    let all = [Kind::Session, Kind::Run, Kind::Blob, Kind::SignIn];
+    let all = [Kind::Session, Kind::Run, Kind::Blob, Kind::SignIn, Kind::Draft, Kind::Program];
     match named {
         None => Ok(all.to_vec()),
         Some(word) => match all.into_iter().find(|kind| kind.as_str() == word) {

@@ -2,7 +2,7 @@
 
 use crate::cli::output::{self, errln};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
-use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, find_tools, tool_doc};
+use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, exposed_name, find_tools, tool_doc};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 
 use super::{report, upstreams};
@@ -65,7 +65,11 @@ async fn list(args: ToolsArgs) -> ExitCode {
         let tools: Vec<_> = found.iter().map(|(server, tool)| json(server, tool)).collect();
         ptc_mcp::json::Value::Array(tools).to_string() + "\n"
     } else if shows_arguments {
-        let docs: Vec<String> = found.iter().map(|(server, tool)| tool_doc(server, tool)).collect();
+        let described = |(server, tool): &(&ServerEntry, &ToolEntry)| {
+            let name = exposed_name(&server.name, &tool.name);
+            format!("{}\nAs a tool of its own (--expose tools): {name}", tool_doc(server, tool))
+        };
+        let docs: Vec<String> = found.iter().map(described).collect();
         report::shown(&(docs.join("\n\n") + "\n"), std::io::stdout().is_terminal()).into_owned()
     } else {
         report::shown(&table(&found), std::io::stdout().is_terminal()).into_owned()
@@ -153,7 +157,7 @@ pub(super) fn find<'c>(catalog: &'c Catalog, query: Option<&str>) -> Vec<(&'c Se
 
 fn json(server: &ServerEntry, tool: &ToolEntry) -> ptc_mcp::json::Value {
     let mut json = ptc_mcp::json::json!({
-        "server": server.name, "tool": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
+        "server": server.name, "tool": tool.name, "exposedAs": exposed_name(&server.name, &tool.name), "description": tool.description, "inputSchema": tool.input_schema,
     });
     if let Some(title) = &tool.title {
         json["title"] = title.as_str().into();

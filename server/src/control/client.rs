@@ -31,9 +31,33 @@ pub(crate) struct RunningServer {
     pub(crate) description: Description,
 }
 
-/// The servers that answer in a folder.
-pub(crate) fn running(folder: &Path) -> Vec<RunningServer> {
-    sockets(folder).iter().filter_map(|path| RunningServer::at(path).ok()).collect()
+/// The servers of a folder.
+#[derive(Default)]
+pub(crate) struct RunningServers {
+    /// Those that say which they are.
+    pub(crate) answering: Vec<RunningServer>,
+    /// The sockets of those that take connections and do not, and why.
+    pub(crate) silent: Vec<(PathBuf, io::Error)>,
+}
+
+/// The servers that run in a folder.
+pub(crate) fn running(folder: &Path) -> RunningServers {
+    let mut found = RunningServers::default();
+    for path in sockets(folder) {
+        match RunningServer::at(&path) {
+            Ok(server) => found.answering.push(server),
+            // Nobody listens there, or not for this user.
+            Err(error) if is_absent(&error) => {}
+            Err(error) => found.silent.push((path, error)),
+        }
+    }
+    found
+}
+
+/// Whether the error of a socket says that no server listens at it.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, NotFound, PermissionDenied};
+    matches!(error.kind(), ConnectionRefused | NotFound | PermissionDenied)
 }
 
 impl RunningServer {
@@ -45,9 +69,16 @@ impl RunningServer {
         let mut stream = BufReader::new(UnixStream::connect(socket)?);
         stream.get_ref().set_write_timeout(Some(DESCRIBE_WITHIN))?;
         stream.get_ref().set_read_timeout(Some(DESCRIBE_WITHIN))?;
-        let answer = ask(&mut stream, ControlRequest::Describe)?;
-        let description =
-            Description::read(&answer).ok_or_else(|| io::Error::other("the answer is no description"))?;
+        let answer = ask(&mut stream, ControlRequest::Describe).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                let text = format!("it has not answered within {} s", DESCRIBE_WITHIN.as_secs());
+                io::Error::new(io::ErrorKind::TimedOut, text)
+            }
+            _ => error,
+        })?;
+        let description = Description::read(&answer).ok_or_else(|| {
+            io::Error::other(answer["error"].as_str().unwrap_or("the answer is no description").to_owned())
+        })?;
         Ok(RunningServer { stream, description })
     }
 
@@ -64,7 +95,13 @@ impl RunningServer {
 
 #[expect(clippy::disallowed_methods, reason = "entry point: ask()")]
 fn ask(stream: &mut BufReader<UnixStream>, request: ControlRequest) -> io::Result<Value> {
-    stream.get_mut().write_all(request.line().as_bytes())?;
+    // A server that is busy says so and ends the connection, whatever was asked.
+    let written = stream.get_mut().write_all(request.line().as_bytes());
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        return Err(error);
+    }
     let mut line = Vec::new();
     stream.by_ref().take(MAX_ANSWER).read_until(b'\n', &mut line)?;
     if line.is_empty() {

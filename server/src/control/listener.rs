@@ -19,12 +19,14 @@ use tracing::{debug, warn};
 
 use super::client::sockets;
 use super::message::{ControlRequest, Description, MAX_REQUEST, ReloadOutcome};
-use super::{PREFIX, SUFFIX};
+use super::{SUFFIX, is_too_long, socket_name};
 
-/// Commands that are served at a time; further ones wait.
-const MAX_COMMANDS: usize = 4;
+/// Commands that are connected at a time; further ones are told so and have to come again.
+const MAX_COMMANDS: usize = 32;
 /// How long a command may take to write its line, and to read its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// What a command is told for which there is no place.
+const BUSY: &str = "the server is busy with other commands; try again";
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -71,6 +73,9 @@ impl ControlSocket {
     /// # Errors
     /// The system's error: the folder cannot be written to, or the path is longer than a socket may have (107 bytes on Linux).
     pub(crate) fn open(folder: &Path) -> io::Result<ControlSocket> {
+        if let Some(why) = is_too_long(folder) {
+            return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
+        }
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         for path in sockets(folder) {
             // Refused is what a socket says that nobody listens at.
@@ -81,9 +86,9 @@ impl ControlSocket {
             }
         }
         let number = getrandom::u32().map_err(|error| io::Error::other(error.to_string()))?;
-        let name = format!("{PREFIX}{}-{number:08x}", std::process::id());
+        let name = socket_name(std::process::id(), number);
         // Under its name it listens already, and is nobody else's: another process may look for stale ones at any time.
-        let (draft, path) = (folder.join(format!(".{name}")), folder.join(format!("{name}{SUFFIX}")));
+        let (draft, path) = (folder.join(format!(".{}", name.trim_end_matches(SUFFIX))), folder.join(&name));
         let listener = UnixListener::bind(&draft)?;
         let placed = fs::set_permissions(&draft, fs::Permissions::from_mode(0o600))
             .and_then(|()| fs::rename(&draft, &path));
@@ -108,9 +113,13 @@ impl ControlSocket {
 async fn serve(listener: UnixListener, controlled: Arc<dyn Controlled>) {
     let places = Arc::new(Semaphore::new(MAX_COMMANDS));
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
+                let Ok(place) = places.clone().try_acquire_owned() else {
+                    // What the socket has no room for, it need not have: the command takes the end of the connection the same way.
+                    let _ = stream.try_write(format!("{}\n", fault(BUSY)).as_bytes());
+                    continue;
+                };
                 let controlled = controlled.clone();
                 tokio::spawn(async move {
                     let _place = place;

@@ -34,10 +34,21 @@ impl ControlRequest {
     pub(super) fn parse(line: &[u8]) -> Result<ControlRequest, String> {
         let message: Value =
             serde_json::from_slice(line).map_err(|error| format!("the request is no JSON: {error}"))?;
+        let members = message.as_object().ok_or("the request must be an object")?;
+        let only = |known: &[&str]| match members.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => Err(format!("the request has no member {key:?}, only {}", known.join(" and "))),
+            None => Ok(()),
+        };
         match message["method"].as_str() {
-            Some("describe") => Ok(ControlRequest::Describe),
+            Some("describe") => only(&["method"]).map(|()| ControlRequest::Describe),
             Some("reload") => {
-                Ok(ControlRequest::Reload { check: message["check"].as_bool().unwrap_or(false) })
+                only(&["method", "check"])?;
+                // What is no boolean must not count as `false`, which changes the server.
+                let check = match members.get("check") {
+                    None => false,
+                    Some(check) => check.as_bool().ok_or("check must be true or false")?,
+                };
+                Ok(ControlRequest::Reload { check })
             }
             _ => Err("the method must be describe or reload".to_owned()),
         }
@@ -72,7 +83,7 @@ impl Description {
 /// What became of a reload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReloadOutcome {
-    /// All files are good, and hold from now on; or would, if they were only checked.
+    /// The files hold from now on, but for what is at fault alone; or would, if they were only checked.
     Accepted(ReloadReport),
     /// Some file is at fault, for this reason, and nothing has changed.
     Refused(String),
@@ -83,6 +94,8 @@ pub(crate) enum ReloadOutcome {
 pub(crate) struct ReloadReport {
     /// What holds from now on, a sentence each.
     pub(crate) changes: Vec<String>,
+    /// What cannot be used and stays as it was, while the rest holds, a sentence each.
+    pub(crate) faults: Vec<String>,
     /// Options that have another value, which holds after a restart.
     pub(crate) needs_restart: Vec<String>,
 }
@@ -91,7 +104,8 @@ impl ReloadOutcome {
     pub(super) fn to_json(&self) -> Value {
         match self {
             ReloadOutcome::Accepted(report) => json!({
-                "outcome": "accepted", "changes": report.changes, "needs_restart": report.needs_restart
+                "outcome": "accepted", "changes": report.changes, "faults": report.faults,
+                "needs_restart": report.needs_restart
             }),
             ReloadOutcome::Refused(reason) => json!({"outcome": "refused", "reason": reason}),
         }
@@ -105,6 +119,7 @@ impl ReloadOutcome {
         match answer["outcome"].as_str()? {
             "accepted" => Some(ReloadOutcome::Accepted(ReloadReport {
                 changes: texts("changes"),
+                faults: texts("faults"),
                 needs_restart: texts("needs_restart"),
             })),
             "refused" => Some(ReloadOutcome::Refused(answer["reason"].as_str()?.to_owned())),
@@ -126,7 +141,11 @@ mod tests {
         ] {
             assert_eq!(ControlRequest::parse(request.line().as_bytes()), Ok(request));
         }
-        let report = ReloadReport { changes: vec!["a".into()], needs_restart: vec!["--http-port".into()] };
+        let report = ReloadReport {
+            changes: vec!["a".into()],
+            faults: vec!["b".into()],
+            needs_restart: vec!["--http-port".into()],
+        };
         for outcome in [ReloadOutcome::Accepted(report), ReloadOutcome::Refused("why".into())] {
             assert_eq!(ReloadOutcome::read(&outcome.to_json()), Some(outcome));
         }
@@ -136,7 +155,18 @@ mod tests {
 
     #[test]
     fn other_requests_are_refused() {
-        for line in ["", "{", "7", r#"{"method":"stop"}"#, r#"{"method":7}"#] {
+        for line in [
+            "",
+            "{",
+            "7",
+            "[]",
+            r#"{"method":"stop"}"#,
+            r#"{"method":7}"#,
+            r#"{"method":"reload","check":"true"}"#,
+            r#"{"method":"reload","check":null}"#,
+            r#"{"method":"reload","chek":true}"#,
+            r#"{"method":"describe","check":true}"#,
+        ] {
             assert!(ControlRequest::parse(line.as_bytes()).is_err(), "{line}");
         }
     }

@@ -17,6 +17,33 @@ const OF_ISSUERS: [&str; 5] =
 /// Options that give static tokens.
 const OF_TOKENS: [&str; 3] = ["http-auth-token-file", "http-auth-token", "http-operator-token-file"];
 
+/// Checks that nobody wants access tokens on a pipe, where callers have none.
+///
+/// # Errors
+/// An option says so.
+pub(super) fn check_pipe(values: &Values<'_>) -> Result<(), BootError> {
+    let wants_oauth = || values.text("http-auth").is_some_and(|mode| mode.contains("oauth"));
+    let wanted = match wants_oauth() {
+        true => Some("http-auth"),
+        false => ["issuer"].into_iter().chain(OF_ISSUERS).find(|name| is_given(values, name)),
+    };
+    match wanted {
+        None => Ok(()),
+        Some(name) => Err(BootError::new(format!(
+            "{} needs --http: the client of a pipe has no access token; add --http and --public-url, or leave it out",
+            values.shown(name)
+        ))),
+    }
+}
+
+/// Whether an option is given; a switch, if it is on.
+fn is_given(values: &Values<'_>, name: &str) -> bool {
+    match name {
+        "jwt-typ-any" => values.text(name).is_some_and(|text| text == "true"),
+        _ => values.text(name).is_some(),
+    }
+}
+
 /// Interprets the options; `None` if no access tokens are accepted. `has_tokens` if there are static tokens.
 pub(super) fn resolve(
     values: &mut Values<'_>,

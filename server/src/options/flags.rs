@@ -48,7 +48,7 @@ impl Fallback {
     }
 
     /// The state of the switch.
-    pub(super) fn is_on(self) -> bool {
+    pub(crate) fn is_on(self) -> bool {
         matches!(self, Fallback::On(true))
     }
 
@@ -83,6 +83,25 @@ impl Flag {
             Fallback::Number(number) => format!("{help} [default: {number}]"),
             Fallback::On(on) => format!("{help} [default: {on}]"),
             Fallback::Word(text) | Fallback::Derived(text) => format!("{help} [default: {text}]"),
+        }
+    }
+
+    /// The words that its text may be; none if it may be any other.
+    pub(crate) fn words(&self) -> &'static [&'static str] {
+        match self.name {
+            "audit-full" => &["stop", "drop"],
+            "audit-sync" => &["always", "interval", "none"],
+            "catalog-mode" => &["auto", "inline", "lazy"],
+            "catalog-snapshot-mode" => &["frozen", "live", "background"],
+            "http-auth" => &["token", "oauth", "oauth,token", "token,oauth"],
+            "log-level" => &["debug", "info", "warn", "warning", "error"],
+            "programs-stale" => &["refuse", "warn"],
+            "questions" => &["auto", "client", "off"],
+            "response-profile" => &["slim", "structured", "debug"],
+            "state-key" => &["keyring"],
+            "state-sync" => &["disk", "process"],
+            "trace-payloads" => &["none", "summary", "full"],
+            _ => &[],
         }
     }
 
@@ -277,7 +296,13 @@ pub(crate) const AGGREGATOR: OptionGroup = OptionGroup {
             "expose",
             List,
             Unset,
-            "resources, prompts: what of the upstreams clients reach besides tools; may be repeated",
+            "resources, prompts, tools, tools=GLOB,...: what of the upstreams clients reach by themselves; may be repeated",
+        ),
+        flag(
+            "expose-only",
+            Switch,
+            On(false),
+            "Offer the tools of --expose and --programs, and no lisp_eval, lisp_task, lisp_debug or sessions",
         ),
         flag(
             "catalog-bytes",
@@ -701,9 +726,30 @@ pub const RUNS: OptionGroup = OptionGroup {
     ],
 };
 
+/// Kept programs.
+pub const PROGRAMS: OptionGroup = OptionGroup {
+    heading: "Programs",
+    flags: &[
+        flag("programs", Path, Unset, "Folder of kept programs and their lock; those approved are tools"),
+        flag("programs-key", Path, Unset, "Ed25519 key in PEM that must have signed the lock"),
+        flag(
+            "programs-stale",
+            Text,
+            Derived("refuse"),
+            "refuse or warn: what becomes of programs whose tools have changed since they were approved",
+        ),
+        flag(
+            "program-drafts",
+            Switch,
+            On(false),
+            "Let models propose programs that they ran, for a person to approve",
+        ),
+    ],
+};
+
 /// All groups, in the order of the help text.
-pub const ALL: [OptionGroup; 9] =
-    [CORE, AGGREGATOR, QUESTIONS, STATE, SESSIONS, RUNS, DIAGNOSTICS, PLANNER, HTTP];
+pub const ALL: [OptionGroup; 10] =
+    [CORE, AGGREGATOR, PROGRAMS, QUESTIONS, STATE, SESSIONS, RUNS, DIAGNOSTICS, PLANNER, HTTP];
 
 /// The option of that name.
 pub fn find(name: &str) -> &'static Flag {

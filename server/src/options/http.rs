@@ -1,6 +1,6 @@
 //! The options of the HTTP listener, and the combinations that prevent a start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
@@ -30,13 +30,15 @@ const EVERYONE: &str = "*";
 /// Largest token file that is read, in bytes.
 const MAX_TOKEN_FILE_BYTES: u64 = 1 << 20;
 
-/// Interprets the HTTP options; `None` unless `--http` is on. While it is off, nothing about them is an error.
+/// Interprets the HTTP options; `None` unless `--http` is on. While it is off, nothing about them is an error but that access tokens
+/// are wanted, as nobody would ask for them.
 pub(super) fn resolve(
     values: &mut Values<'_>,
     limits: &EvaluationLimits,
     has_upstreams: bool,
 ) -> Result<Option<Http>, BootError> {
     if !values.switch("http") {
+        super::access_tokens::check_pipe(values)?;
         return Ok(None);
     }
     let host = host(values)?;
@@ -221,39 +223,72 @@ fn check_auth(
     Ok(())
 }
 
+/// A token, and where it stands, for messages.
+struct PlacedToken {
+    token: NamedToken,
+    place: String,
+}
+
 /// The tokens of all sources.
 ///
 /// # Errors
-/// A file cannot be read or is at fault, two callers have one name, or a token is too short or too long.
+/// A file cannot be read or is at fault, two callers have one name, or a token is too short or too long: with file and line.
 fn read_all(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
-    let fixed = values.text("http-auth-token").map(|token| NamedToken {
-        name: UNNAMED[0].into(),
-        token: Secret::new(token),
-        is_operator: false,
+    let fixed = values.text("http-auth-token").map(|token| PlacedToken {
+        token: NamedToken { name: UNNAMED[0].into(), token: Secret::new(token), is_operator: false },
+        place: values.shown("http-auth-token"),
     });
-    let mut tokens: Vec<NamedToken> = fixed.into_iter().collect();
+    let mut tokens: Vec<PlacedToken> = fixed.into_iter().collect();
     if let Some(path) = values.path("http-auth-token-file") {
         tokens.extend(read_tokens("http-auth-token-file", &path, UNNAMED[0], false)?);
     }
     if let Some(path) = values.path("http-operator-token-file") {
         tokens.extend(read_tokens("http-operator-token-file", &path, UNNAMED[1], true)?);
     }
-    for (at, token) in tokens.iter().enumerate() {
+    check_own(&tokens)?;
+    for (at, PlacedToken { token, place }) in tokens.iter().enumerate() {
         // A file may name a caller twice: with its old token and its new one.
         let is_overlap = |other: &NamedToken| {
             other.is_operator == token.is_operator && !UNNAMED.contains(&token.name.as_str())
         };
-        if tokens[..at].iter().any(|other| other.name == token.name && !is_overlap(other)) {
-            return Err(BootError::new(format!("two HTTP auth tokens have the name {:?}", token.name)));
+        let mut before = tokens[..at].iter();
+        let same = before.find(|other| other.token.name == token.name && !is_overlap(&other.token));
+        if let Some(other) = same {
+            return Err(BootError::new(format!(
+                "{place}: two HTTP auth tokens have the name {:?}, the other one at {}",
+                token.name, other.place
+            )));
+        }
+        if token.token.len() < MIN_TOKEN_BYTES {
+            return Err(BootError::new(format!(
+                "{place}: HTTP auth token must be at least {MIN_TOKEN_BYTES} characters"
+            )));
+        }
+        if token.token.len() > MAX_TOKEN_BYTES {
+            return Err(BootError::new(format!(
+                "{place}: HTTP auth token must have at most 16 KiB, as a header has"
+            )));
         }
     }
-    if tokens.iter().any(|token| token.token.len() < MIN_TOKEN_BYTES) {
-        return Err(BootError::new("HTTP auth token must be at least 32 characters"));
+    Ok(tokens.into_iter().map(|placed| placed.token).collect())
+}
+
+/// Checks that each caller has tokens of its own: whoever brings one that two have would be either.
+///
+/// # Errors
+/// Two callers have one.
+fn check_own(tokens: &[PlacedToken]) -> Result<(), BootError> {
+    let mut first: HashMap<&[u8], &PlacedToken> = HashMap::new();
+    for here in tokens {
+        let former = first.entry(here.token.token.open().as_bytes()).or_insert(here);
+        if (&former.token.name, former.token.is_operator) != (&here.token.name, here.token.is_operator) {
+            return Err(BootError::new(format!(
+                "{} and {} have the same token, under the names {:?} and {:?}: give each caller a token of its own",
+                former.place, here.place, former.token.name, here.token.name
+            )));
+        }
     }
-    if tokens.iter().any(|token| token.token.len() > MAX_TOKEN_BYTES) {
-        return Err(BootError::new("HTTP auth token must have at most 16 KiB, as a header has"));
-    }
-    Ok(tokens)
+    Ok(())
 }
 
 /// How many names tokens have.
@@ -261,36 +296,40 @@ fn names<'t>(tokens: impl IntoIterator<Item = &'t NamedToken>) -> usize {
     tokens.into_iter().map(|token| &token.name).collect::<BTreeSet<_>>().len()
 }
 
-/// The tokens of a file; a token without a name gets the given one.
+/// The tokens of a file, each with its place; a token without a name gets the given one.
 #[expect(clippy::disallowed_methods, reason = "entry point: read_tokens()")]
 fn read_tokens(
     flag: &str,
     path: &Path,
     unnamed: &str,
     is_operator: bool,
-) -> Result<Vec<NamedToken>, BootError> {
-    let fail =
-        |detail: &dyn std::fmt::Display| BootError::new(format!("--{flag} {}: {detail}", path.display()));
-    let text = ordinary_file::read_text(path, MAX_TOKEN_FILE_BYTES).map_err(|fault| fail(&fault))?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let tokens: Vec<_> = lines
-        .map(|line| match line.split_once(':') {
+) -> Result<Vec<PlacedToken>, BootError> {
+    let file = format!("--{flag} {}", path.display());
+    let text = ordinary_file::read_text(path, MAX_TOKEN_FILE_BYTES)
+        .map_err(|fault| BootError::new(format!("{file}: {fault}")))?;
+    let mut tokens = Vec::new();
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (name, token) = match line.split_once(':') {
             Some((name, token)) => (name.trim(), token.trim()),
             None => (unnamed, line),
-        })
-        .map(|(name, token)| NamedToken { name: name.to_owned(), token: Secret::new(token), is_operator })
-        .collect();
+        };
+        let place = format!("{file}:{number}");
+        if name.is_empty() {
+            return Err(BootError::new(format!("{place}: a token has an empty name")));
+        }
+        if is_reserved(name) {
+            return Err(BootError::new(format!(
+                "{place}: the name {name:?} is reserved; give the token another, without `|`"
+            )));
+        }
+        let token = NamedToken { name: name.to_owned(), token: Secret::new(token), is_operator };
+        tokens.push(PlacedToken { token, place });
+    }
     if tokens.is_empty() {
-        return Err(fail(&"the file holds no token"));
-    }
-    if tokens.iter().any(|token| token.name.is_empty()) {
-        return Err(fail(&"a token has an empty name"));
-    }
-    if let Some(token) = tokens.iter().find(|token| is_reserved(&token.name)) {
-        return Err(fail(&format_args!(
-            "the name {:?} is reserved; give the token another, without `|`",
-            token.name
-        )));
+        return Err(BootError::new(format!("{file}: the file holds no token")));
     }
     Ok(tokens)
 }

@@ -10,6 +10,8 @@ pub mod values;
 pub(crate) mod variables;
 
 mod access_tokens;
+pub(crate) mod draft_store;
+mod exposed;
 mod http;
 mod keyring;
 mod memory;
@@ -25,5 +27,5 @@ mod webhook;
 mod tests;
 
 pub use resolve::resolve;
-pub(crate) use resolve::{cache_folder, sources};
+pub(crate) use resolve::{WRITABLE, cache_folder, sources};
 pub use source::SettingsSource;

@@ -4,18 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ArgMatches;
-use ptc_host::aggregator::{AggregatorLimits, FeatureKind, SnapshotMode};
+use ptc_host::aggregator::{AggregatorLimits, SnapshotMode};
 use ptc_host::catalog::CatalogMode;
-use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+use ptc_host::config::{ConfigLocation, ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::engine::{self, ChosenLimits};
 
+use super::exposed::Exposed;
 use super::settings_file::SettingsFile;
 use super::sign_in_store::KEYRING;
 use super::values::Values;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{
     Aggregator, AuditFull, AuditSync, Diagnostics, EvaluationLimits, Http, LogLevel, PayloadPolicy, Planner,
-    Profile, QuestionMode, Questions, Runs, Sessions, Settings, Webhook,
+    Profile, Programs, QuestionMode, Questions, Runs, Sessions, Settings, Webhook,
 };
 
 /// Interprets the options of `matches` in the environment `env`.
@@ -24,7 +25,12 @@ use ptc_protocol::settings::{
 /// The first option that makes a start impossible.
 pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootError> {
     let (env, file) = sources(matches, env)?;
-    let mut values = Values::new(matches, &env, &file);
+    let settings = interpret(Values::new(matches, &env, &file), env.clone());
+    settings.map_err(|fault| Values::new(matches, &env, &file).placed_fault(&fault))
+}
+
+fn interpret(mut values: Values<'_>, env: ProcessEnv) -> Result<Settings, BootError> {
+    values.check_protecting()?;
     let choices = Choices::read(&mut values)?;
     let aggregator = aggregator(&mut values, &env, &choices)?;
     let planner = planner(&mut values, &aggregator)?;
@@ -49,6 +55,19 @@ pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootEr
     for unknown in super::variables::unknown(&env) {
         values.warn("unknown_variable", unknown);
     }
+    warn_of_writable(&mut values, aggregator.config.as_ref());
+    let programs = values.path("programs").map(|dir| Programs {
+        dir,
+        key: values.path("programs-key"),
+        serves_stale: choices.serves_stale,
+        drafts: values.switch("program-drafts"),
+    });
+    if programs.is_none() && values.switch("program-drafts") {
+        let shown = values.shown("program-drafts");
+        return Err(BootError::new(format!(
+            "{shown} needs --programs: what is approved of drafts is kept there"
+        )));
+    }
     let policy_file = values.path("policy");
     let upstream_profile = values.text("profile").map(Into::into);
     let warnings = values.into_warnings();
@@ -57,6 +76,7 @@ pub fn resolve(matches: &ArgMatches, env: ProcessEnv) -> Result<Settings, BootEr
         profile,
         log_level: choices.log_level,
         aggregator,
+        programs,
         policy_file,
         upstream_profile,
         questions,
@@ -91,14 +111,36 @@ pub(crate) fn sources(
     Ok((env, file))
 }
 
+/// Warns of files that say who may do what, and that anybody on this machine may write.
+#[cfg(unix)]
+fn warn_of_writable(values: &mut Values<'_>, upstreams: Option<&ConfigLocation>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let named = ["http-auth-token-file", "http-operator-token-file", "policy"];
+    let named = named.into_iter().filter_map(|name| Some((format!("--{name}"), values.path(name)?)));
+    let upstreams = upstreams.map(|location| ("the upstreams file".to_owned(), location.path.clone()));
+    for (what, path) in named.chain(upstreams).collect::<Vec<_>>() {
+        let is_writable = std::fs::metadata(&path).is_ok_and(|file| file.permissions().mode() & 0o002 != 0);
+        if is_writable {
+            let path = path.display();
+            let message = format!("{what} {path}: every user of this machine may write it: chmod o-w {path}");
+            values.warn(WRITABLE, message);
+        }
+    }
+}
+
+/// The event of a file that anybody may write.
+pub(crate) const WRITABLE: &str = "file_writable_by_others";
+
 /// The options that are one of a fixed set of words.
 struct Choices {
     log_level: LogLevel,
     profile: Option<Profile>,
     catalog_mode: CatalogMode,
     snapshot_mode: SnapshotMode,
-    /// The features in `--expose`.
-    exposed: Vec<FeatureKind>,
+    /// What `--expose` names.
+    exposed: Exposed,
+    /// What `--programs-stale` says.
+    serves_stale: bool,
     questions: Option<QuestionMode>,
     payloads: PayloadPolicy,
     audit_full: AuditFull,
@@ -134,8 +176,8 @@ impl Choices {
                 ("background", SnapshotMode::Background),
             ],
         );
-        let kinds = [("resources", FeatureKind::Resource), ("prompts", FeatureKind::Prompt)];
-        let exposed = values.choices("expose", &kinds);
+        let exposed = Exposed::read(values);
+        let serves_stale = values.choice("programs-stale", &[("refuse", false), ("warn", true)]);
         let modes =
             [("auto", QuestionMode::Auto), ("client", QuestionMode::Client), ("off", QuestionMode::Off)];
         let questions = values.choice("questions", &modes);
@@ -160,6 +202,7 @@ impl Choices {
             catalog_mode: catalog_mode.unwrap_or(CatalogMode::Auto),
             snapshot_mode: snapshot_mode.unwrap_or(SnapshotMode::Frozen),
             exposed,
+            serves_stale: serves_stale.unwrap_or(false),
             questions,
             payloads: payloads.unwrap_or(PayloadPolicy::Summary),
             audit_full: audit_full.unwrap_or(AuditFull::Stop),
@@ -243,15 +286,43 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         list_cache: cache_folder(env).filter(|_| !values.switch("no-list-cache")),
         seen_shapes: !values.switch("hide-seen-shapes"),
         limits,
-        snapshot_mode: choices.snapshot_mode,
-        expose_resources: choices.exposed.contains(&FeatureKind::Resource),
-        expose_prompts: choices.exposed.contains(&FeatureKind::Prompt),
+        // Tools of an upstream that nobody has started would never be listed, and so never called.
+        snapshot_mode: match choices.snapshot_mode {
+            SnapshotMode::Live if choices.exposed.tools.is_some() => SnapshotMode::Background,
+            chosen => chosen,
+        },
+        expose_resources: choices.exposed.resources,
+        expose_prompts: choices.exposed.prompts,
+        expose_tools: choices.exposed.tools.clone(),
+        expose_only: expose_only(values, &choices.exposed)?,
         catalog_mode: choices.catalog_mode,
         catalog_bytes: values.size("catalog-bytes")?,
         approval_ttl: values.time("approval-ttl-ms")?,
         sampling_model: values.text("sampling-model").filter(|name| !name.is_empty()),
         ca_file: values.path("ca-file"),
     })
+}
+
+/// Whether clients have no tool that runs programs.
+///
+/// # Errors
+/// They would have no tool at all, or another option offers one.
+fn expose_only(values: &mut Values<'_>, exposed: &Exposed) -> Result<bool, BootError> {
+    let only = values.switch("expose-only");
+    if only && exposed.tools.is_none() && values.path("programs").is_none() {
+        let shown = values.shown("expose-only");
+        return Err(BootError::new(format!(
+            "{shown} leaves clients without a tool: add --expose tools, or --programs"
+        )));
+    }
+    let others = ["sessions", "agentic", "debug-tool", "program-drafts"];
+    if let Some(other) = others.into_iter().find(|other| only && values.switch(other)) {
+        let (shown, other) = (values.shown("expose-only"), values.shown(other));
+        return Err(BootError::new(format!(
+            "{shown} leaves out what {other} offers: leave out one of the two"
+        )));
+    }
+    Ok(only)
 }
 
 fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, BootError> {

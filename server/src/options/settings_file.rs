@@ -1,7 +1,7 @@
 //! The settings file of a server: options by their names, in TOML.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use ptc_host::similar::most_similar;
 use ptc_host::visible::visible_line;
 use toml_edit::{Document, InlineTable, Item, Value};
 
-use super::flags::{ALL, Flag, ValueKind};
+use super::flags::{ALL, Flag, ValueKind, find};
 use ptc_protocol::settings::BootError;
 
 /// Largest file, in bytes.
@@ -36,8 +36,8 @@ struct FileSetting {
     /// The texts that the option would have on the command line: one, or those of a list.
     texts: Vec<OsString>,
     line: usize,
-    /// Whether it names a variable, whose value this is.
-    is_reference: bool,
+    /// The variable that it names, whose value this is.
+    variable: Option<String>,
 }
 
 impl SettingsFile {
@@ -68,8 +68,9 @@ impl SettingsFile {
             let at = document.as_table().key(key).and_then(|key| key.span()).or_else(|| item.span());
             let flag = reader.flag(key, at.clone())?;
             let (line, _) = reader.place(at);
-            let is_reference = item.as_inline_table().is_some();
-            let setting = FileSetting { texts: reader.texts(flag, item)?, line, is_reference };
+            let variable = item.as_inline_table().and_then(|reference| reference.get("env")?.as_str());
+            let variable = variable.map(|name| visible_line(name).into_owned());
+            let setting = FileSetting { texts: reader.texts(flag, item)?, line, variable };
             settings.insert(flag.name, setting);
         }
         Ok(SettingsFile { path: path.to_owned(), settings })
@@ -82,7 +83,18 @@ impl SettingsFile {
 
     /// Whether an option's text stands in the file itself, and not in a variable that it names.
     pub(super) fn spells_out(&self, name: &str) -> bool {
-        self.settings.get(name).is_some_and(|setting| !setting.is_reference)
+        self.settings.get(name).is_some_and(|setting| setting.variable.is_none())
+    }
+
+    /// These variables, and one for each option that the file sets and they do not: for what reads variables and no settings file.
+    pub(crate) fn as_variables(&self, env: &ProcessEnv) -> ProcessEnv {
+        let own = self.settings.iter().filter(|(name, _)| find(name).in_environment(env).is_none());
+        let own = own.map(|(name, setting)| {
+            let [variable, _] = find(name).variables();
+            (OsString::from(variable), setting.texts.join(OsStr::new(",")))
+        });
+        let given = env.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        given.chain(own).collect()
     }
 
     /// Where the file says what it says of an option: `ptc.toml:3`.
@@ -91,9 +103,11 @@ impl SettingsFile {
         Some(format!("{}:{}", self.path.display(), setting.line))
     }
 
-    /// The same, for messages: `http-port in ptc.toml:3`.
+    /// The same, for messages: `http-port in ptc.toml:3`, `http-port in ptc.toml:3 (variable PORT)`.
     pub(super) fn place(&self, name: &str) -> Option<String> {
-        Some(format!("{name} in {}", self.line(name)?))
+        let variable = self.settings.get(name)?.variable.as_ref();
+        let variable = variable.map_or_else(String::new, |variable| format!(" (variable {variable})"));
+        Some(format!("{name} in {}{variable}", self.line(name)?))
     }
 }
 
@@ -122,6 +136,12 @@ impl Reader<'_> {
         let flags = || ALL.iter().flat_map(|group| group.flags).filter(|flag| !OUTSIDE.contains(&flag.name));
         if let Some(flag) = flags().find(|flag| flag.name == key) {
             return Ok(flag);
+        }
+        if OUTSIDE.contains(&key) {
+            return Err(self.error(
+                at,
+                format_args!("{key} cannot stand in a settings file, which is read after it; give --{key} or its variable"),
+            ));
         }
         let near = most_similar(key, flags().map(|flag| flag.name));
         let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
@@ -220,6 +240,12 @@ mod tests {
         assert_eq!(text("http-host"), None);
         assert!(file.spells_out("http-port") && !file.spells_out("http-auth-token"));
         assert_eq!(file.place("http-port").unwrap(), "http-port in /etc/ptc/ptc.toml:3");
+        let by_variable = "http-auth-token in /etc/ptc/ptc.toml:6 (variable TOKEN)";
+        assert_eq!(file.place("http-auth-token").unwrap(), by_variable);
+        let env = file.as_variables(&ProcessEnv::from_iter([("PTC_HTTP_PORT", "7"), ("HOME", "/h")]));
+        assert_eq!((env.text("PTC_HTTP_PORT"), env.text("HOME")), (Some("7"), Some("/h")));
+        assert_eq!(env.text("PTC_UPSTREAMS"), Some("/etc/ptc/upstreams.json"));
+        assert_eq!(env.text("PTC_HTTP_ALLOWED_ORIGIN"), Some("https://a.example,https://b.example"));
     }
 
     #[test]
@@ -239,7 +265,10 @@ mod tests {
                 "public-url = { file = \"x\" }",
                 "1:14: public-url must be a string or { env = \"VARIABLE\" }, got another table",
             ),
-            ("config = \"x\"", "1:1: \"config\" is no option of ptc start"),
+            (
+                "config = \"x\"",
+                "1:1: config cannot stand in a settings file, which is read after it; give --config or its variable",
+            ),
             ("http = true\nhttp = false", "2:1: duplicate key"),
         ] {
             assert_eq!(parse(text).err(), Some(format!("/etc/ptc/ptc.toml:{fault}")), "{text}");

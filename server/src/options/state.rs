@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use ptc_host::config::ProcessEnv;
 use ptc_host::ordinary_file::{self, FileFault};
 use ptc_host::sign_in::store::{AuthStore, SharedStore};
-use ptc_host::state::{Flushing, RedisOptions, RedisState, SealedState, Secret, StoreLimits};
+use ptc_host::state::{Flushing, RedisOptions, RedisState, SealedState, Secret, SecretError, StoreLimits};
 use zeroize::Zeroizing;
 
 use super::settings_file::SettingsFile;
@@ -22,6 +22,15 @@ const MAX_PASSWORD: u64 = 4096;
 /// # Errors
 /// The first option that makes a start impossible.
 pub(super) fn resolve(values: &mut Values<'_>, key_in_keyring: bool) -> Result<StateSettings, BootError> {
+    resolve_with(values, key_in_keyring, |dir| Secret::read_or_make(dir).map(Some))
+}
+
+/// The same with another secret of a folder.
+fn resolve_with(
+    values: &mut Values<'_>,
+    key_in_keyring: bool,
+    secret_of: impl FnOnce(&Path) -> Result<Option<Secret>, SecretError>,
+) -> Result<StateSettings, BootError> {
     let flushing = values.choice("state-sync", &[("disk", Flushing::Disk), ("process", Flushing::Process)]);
     values.check_choices()?;
     let dir = values.path("state-dir");
@@ -37,7 +46,7 @@ pub(super) fn resolve(values: &mut Values<'_>, key_in_keyring: bool) -> Result<S
     let secret_file = named.as_ref().map(|(_, path)| path.clone());
     let secret = match (named.map(|(secret, _)| secret), &dir) {
         (None, Some(dir)) => {
-            Some(Secret::read_or_make(dir).map_err(|error| BootError::new(format!("--state-dir: {error}")))?)
+            secret_of(dir).map_err(|error| BootError::new(format!("--state-dir: {error}")))?
         }
         (secret, _) => secret,
     };
@@ -137,6 +146,15 @@ pub(crate) fn of_environment(env: &ProcessEnv) -> Result<StateSettings, String> 
 /// A sentence that says which option cannot be used.
 pub(crate) fn given(matches: &ArgMatches, env: &ProcessEnv) -> Result<StateSettings, String> {
     resolve(&mut Values::new(matches, env, &SettingsFile::default()), false)
+        .map_err(|error| error.to_string())
+}
+
+/// The same for a command that looks at what servers keep: it makes no secret where there is none.
+///
+/// # Errors
+/// As [`given`].
+pub(crate) fn given_of_servers(matches: &ArgMatches, env: &ProcessEnv) -> Result<StateSettings, String> {
+    resolve_with(&mut Values::new(matches, env, &SettingsFile::default()), false, Secret::made_for)
         .map_err(|error| error.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! Options as an operator writes them.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Command;
 use ptc_host::aggregator::SnapshotMode;
@@ -9,6 +10,7 @@ use ptc_host::config::ProcessEnv;
 
 use super::command::{arguments, spell_out_switches};
 use super::flags::{ALL, ValueKind};
+use super::values::Values;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{LogLevel, PayloadPolicy, Profile, Settings};
 
@@ -224,7 +226,10 @@ fn http_is_checked_only_when_it_is_on() {
     assert!(resolve(&wrong, &[]).unwrap().http.is_none());
     assert!(refused(&["--http", wrong[0]], &[]).ends_with("must be a positive integer, got: \"7332x\""));
     assert_eq!(refused(&["--http", wrong[1]], &[]), "HTTP host must be an IP address or localhost");
-    assert_eq!(refused(&["--http", wrong[2]], &[]), "HTTP auth token must be at least 32 characters");
+    assert_eq!(
+        refused(&["--http", wrong[2]], &[]),
+        "--http-auth-token / PTC_HTTP_AUTH_TOKEN: HTTP auth token must be at least 32 characters"
+    );
     assert_eq!(refused(&["--http", "--http-path=health"], &[]), "HTTP paths must be distinct");
     assert_eq!(
         refused(&["--http", "--http-host=0.0.0.0"], &[]),
@@ -285,8 +290,10 @@ fn token_files_name_principals() {
         let text = refused(&["--http", &given], &[]);
         assert!(text.contains(part), "{text}");
     }
-    std::fs::write(&path, format!("{one}\n{two}\n")).unwrap();
-    assert!(refused(&["--http", &given], &[]).contains("two HTTP auth tokens"));
+    std::fs::write(&path, format!("# ours\n{one}\n{two}\n")).unwrap();
+    let twice = refused(&["--http", &given], &[]);
+    assert!(twice.starts_with(&format!("{}:3: two HTTP auth tokens", given.replace('=', " "))), "{twice}");
+    assert!(twice.ends_with("tokens:2"), "{twice}");
     std::fs::remove_file(&path).unwrap();
     assert!(refused(&["--http", &given], &[]).contains("no such file"));
 }
@@ -551,4 +558,193 @@ fn the_standards_variables_hold_and_unusable_ones_are_told() {
     let told: Vec<&str> = settings.warnings.iter().map(|warning| warning.event).collect();
     assert_eq!(told, ["otlp_variable_unusable"; 2]);
     assert!(settings.warnings.iter().all(|warning| !warning.message.contains("a key")));
+}
+
+#[test]
+fn what_is_exposed_is_said_in_words_and_patterns() {
+    let exposed = |given: &[&str]| {
+        let settings = resolve(given, &[]).unwrap().aggregator;
+        let tools = settings.expose_tools.map(|tools| {
+            [("a", "x"), ("b", "get_x"), ("b", "set_x")].map(|(server, tool)| tools.exposes(server, tool))
+        });
+        (settings.expose_resources, settings.expose_prompts, tools)
+    };
+    assert_eq!(exposed(&[]), (false, false, None));
+    assert_eq!(exposed(&["--expose", "resources,tools"]), (true, false, Some([true; 3])));
+    let some = (true, true, Some([true, true, false]));
+    assert_eq!(exposed(&["--expose", "tools=a/*,b/get_*,resources,prompts"]), some);
+    assert_eq!(
+        exposed(&["--expose", "resources", "--expose", "prompts,tools=a__x", "--expose", "b__get_*"]),
+        some
+    );
+    assert_eq!(exposed(&["--expose", "tools=a/*", "--expose", "tools"]).2, Some([true; 3]));
+    // A pattern of nothing exposes nothing, and a word that is mistyped is none.
+    for (given, found) in
+        [("tool", "tool"), ("a/*", "a/*"), ("tools=", "tools="), ("tools=a/*,promts", "promts")]
+    {
+        let told = refused(&["--expose", given], &[]);
+        let end = format!("must be resources, prompts, tools or tools=GLOB, got: {found:?}");
+        assert!(told.contains(&end), "{told}");
+    }
+}
+
+#[test]
+fn a_server_of_exposed_tools_alone_has_some_and_starts_them() {
+    let told = refused(&["--expose-only", "--expose", "prompts"], &[]);
+    let wanted =
+        "--expose-only / PTC_EXPOSE_ONLY leaves clients without a tool: add --expose tools, or --programs";
+    assert_eq!(told, wanted);
+    assert!(resolve(&["--expose-only", "--programs", "programs"], &[]).unwrap().aggregator.expose_only);
+    let told = refused(&["--expose-only", "--expose", "tools", "--sessions"], &[]);
+    assert!(told.contains("leaves out what --sessions / PTC_SESSIONS offers"), "{told}");
+    let settings = resolve(&["--expose-only", "--expose", "tools"], &[]).unwrap().aggregator;
+    assert!(settings.expose_only && settings.snapshot_mode == SnapshotMode::Frozen);
+    let live = ["--catalog-snapshot-mode", "live"];
+    let settings = resolve(&[&live[..], &["--expose", "tools"]].concat(), &[]).unwrap().aggregator;
+    assert_eq!(settings.snapshot_mode, SnapshotMode::Background, "a tool that is not listed is never called");
+    assert_eq!(resolve(&live, &[]).unwrap().aggregator.snapshot_mode, SnapshotMode::Live);
+}
+
+#[test]
+fn an_option_that_protects_is_not_left_without_a_value() {
+    for (given, env, place) in [
+        (&["--policy="][..], &[][..], "--policy"),
+        (&["--http", "--issuer", ""], &[], "--issuer"),
+        (&["--http-auth-token-file", " "], &[], "--http-auth-token-file"),
+        (&[], &[("PTC_POLICY", "")], "PTC_POLICY"),
+        (&[], &[("PTC_ISSUER", "  ")], "PTC_ISSUER"),
+        (&["--http"], &[("PTC_HTTP_OPERATOR_TOKEN_FILE", "")], "PTC_HTTP_OPERATOR_TOKEN_FILE"),
+    ] {
+        let told = format!(
+            "{place} is empty: it would protect nothing; give it a value, or leave it out to do without"
+        );
+        assert_eq!(refused(given, env), told, "{given:?} {env:?}");
+    }
+    let settings = resolve(&["--policy", "/p.json"], &[("PTC_POLICY", "")]).unwrap();
+    assert_eq!(settings.policy_file.as_deref(), Some(Path::new("/p.json")), "what is given wins");
+    assert!(resolve(&["--state-dir="], &[("PTC_PROGRAMS", "")]).is_ok(), "others are unset");
+}
+
+#[test]
+fn access_tokens_are_not_wanted_on_a_pipe() {
+    for (given, name) in [
+        (&["--issuer=https://i.example"][..], "issuer"),
+        (&["--http-auth=oauth"], "http-auth"),
+        (&["--audience=x"], "audience"),
+        (&["--jwt-typ-any"], "jwt-typ-any"),
+    ] {
+        let variable = name.to_uppercase().replace('-', "_");
+        let told = format!(
+            "--{name} / PTC_{variable} needs --http: the client of a pipe has no access token; add --http and --public-url, or leave it out"
+        );
+        assert_eq!(refused(given, &[]), told);
+    }
+    assert!(resolve(&["--http-auth=token", "--no-jwt-typ-any"], &[]).is_ok());
+}
+
+#[test]
+fn one_secret_is_one_callers() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|letter| letter.repeat(32));
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let callers = write("callers", &format!("# callers\nci:{a}\n\nbob:{a}\n"));
+    let told = refused(&["--http", "--http-auth-token-file", &callers], &[]);
+    assert_eq!(
+        told,
+        format!(
+            "--http-auth-token-file {callers}:2 and --http-auth-token-file {callers}:4 have the same token, under the \
+             names \"ci\" and \"bob\": give each caller a token of its own"
+        )
+    );
+    let callers = write("callers", &format!("ci:{a}\nci:{b}\nci:{b}\n"));
+    let given = ["--http", "--http-auth-token-file", &callers];
+    assert_eq!(resolve(&given, &[]).unwrap().http.unwrap().tokens.len(), 3, "one caller has both");
+    let operators = write("operators", &format!("boss:{b}\n"));
+    let told = refused(&[&given[..], &["--http-operator-token-file", &operators]].concat(), &[]);
+    assert!(told.contains(&format!("{operators}:1 have the same token")), "{told}");
+    let told = refused(&given, &[("PTC_HTTP_AUTH_TOKEN", &a)]);
+    assert!(told.starts_with("--http-auth-token / PTC_HTTP_AUTH_TOKEN and"), "{told}");
+}
+
+#[test]
+fn messages_name_options_as_whoever_set_them_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ptc.toml");
+    let config = format!("--config={}", path.display());
+    let at = |line: usize| format!("{}:{line}", path.display());
+    let told = |text: &str, given: &[&str], env: &[(&str, &str)]| {
+        std::fs::write(&path, text).unwrap();
+        refused(&[&[config.as_str(), "--http", "--http-disable-auth"], given].concat(), env)
+    };
+    assert_eq!(
+        told("http-tls-cert = \"c\"", &[], &[]),
+        format!("http-tls-cert in {} and --http-tls-key must be given together", at(1))
+    );
+    // What stands in front of the file counts.
+    let by_flag = told("http-tls-cert = \"c\"", &["--http-tls-cert=d"], &[]);
+    assert_eq!(by_flag, "--http-tls-cert and --http-tls-key must be given together");
+    let by_variable = told("\nhttp-port = { env = \"P\" }", &[], &[("P", "x")]);
+    let wanted = format!("http-port in {} (variable P) must be a positive integer, got: \"x\"", at(2));
+    assert_eq!(by_variable, wanted);
+    std::fs::write(&path, "policy = \"p\"\nagentic-retry-turns = { env = \"T\" }").unwrap();
+    let [given, typed] = [&[config.as_str()][..], &[&config, "--policy=q"]].map(|given| {
+        let command = Command::new("start").args(arguments(&ALL));
+        let matches = command.try_get_matches_from([&["ptc"], given].concat()).unwrap();
+        let env = ProcessEnv::from_iter([("T", "many")]);
+        let (env, file) = crate::options::sources(&matches, env).unwrap();
+        let placed = |text| Values::new(&matches, &env, &file).placed(text);
+        [placed("--policy / PTC_POLICY x--policy --policyx (--policy)"), placed("no --policy: --state-url")]
+    });
+    assert_eq!(given[0], format!("policy in {0} x--policy --policyx (policy in {0})", at(1)));
+    assert_eq!(given[1], format!("no policy in {}: --state-url", at(1)));
+    assert_eq!(typed[0], "--policy / PTC_POLICY x--policy --policyx (--policy)");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_of_rights_that_anybody_may_write_are_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy.json");
+    std::fs::write(&path, "{}").unwrap();
+    let given = format!("--policy={}", path.display());
+    for (mode, told) in [(0o664, 0), (0o666, 1)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let warnings = resolve(&[&given], &[]).unwrap().warnings;
+        let warnings = warnings.iter().filter(|warning| warning.event == "file_writable_by_others");
+        assert_eq!(warnings.count(), told, "{mode:o}");
+    }
+}
+
+#[test]
+fn options_of_fixed_words_have_those_of_the_schema() {
+    let mut of_words = 0;
+    for flag in ALL.iter().flat_map(|group| group.flags).filter(|flag| flag.kind == ValueKind::Text) {
+        let refused =
+            resolve(&["--http", "--http-disable-auth", &format!("--{}=xyzzy", flag.name)], &[]).err();
+        let refused = refused.map(|fault| fault.to_string()).unwrap_or_default();
+        let Some(listed) =
+            refused.split_once(" must be ").filter(|(_, told)| told.contains("got: \"xyzzy\""))
+        else {
+            assert!(flag.words().is_empty(), "{}: {refused}", flag.name);
+            continue;
+        };
+        for word in flag.words() {
+            assert!(listed.1.contains(word) || *word == "token,oauth", "{word}: {refused}");
+        }
+        of_words += usize::from(!flag.words().is_empty());
+        let is_free = flag.words().is_empty();
+        assert!(
+            !is_free
+                || !listed.1.contains(" or ")
+                || listed.1.contains("URL")
+                || listed.1.contains("address"),
+            "{refused}"
+        );
+    }
+    assert_eq!(of_words, 12);
 }

@@ -8,10 +8,22 @@ use clap::ArgMatches;
 use ptc_host::config::ProcessEnv;
 use ptc_host::similar::most_similar;
 
-use super::flags::find;
+use super::flags::{ALL, find};
 use super::settings_file::SettingsFile;
 use ptc_protocol::settings::{BootError, BootWarning};
 use ptc_protocol::usage::share;
+
+/// Options that protect the server, and are not left without a value.
+const PROTECTING: [&str; 8] = [
+    "policy",
+    "issuer",
+    "required-scope",
+    "http-auth",
+    "http-auth-token-file",
+    "http-operator-token-file",
+    "http-tls-cert",
+    "http-tls-key",
+];
 
 /// Where an option is set.
 enum Source {
@@ -39,8 +51,52 @@ impl<'a> Values<'a> {
     }
 
     /// The warnings so far.
-    pub(crate) fn into_warnings(self) -> Vec<BootWarning> {
-        self.warnings
+    pub(crate) fn into_warnings(mut self) -> Vec<BootWarning> {
+        let warnings = std::mem::take(&mut self.warnings).into_iter();
+        warnings.map(|warning| BootWarning { message: self.placed(&warning.message), ..warning }).collect()
+    }
+
+    /// A message in which options that the settings file sets stand as where it sets them (`policy in ptc.toml:3`), and not as flags
+    /// (`--policy`, `--policy / PTC_POLICY`) that nobody has typed.
+    pub(crate) fn placed(&self, message: &str) -> String {
+        let (mut placed, mut rest) = (String::with_capacity(message.len()), message);
+        while let Some(at) = rest.find("--") {
+            let (before, flag) = (&rest[..at], &rest[at + 2..]);
+            let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let end = flag.find(|c| !is_part(c)).unwrap_or(flag.len());
+            let name = &flag[..end];
+            placed.push_str(before);
+            // What is part of a word, such as a path, names no option.
+            let begins = !before.ends_with(|c: char| c.is_alphanumeric() || "-_/=".contains(c));
+            let place = if begins { self.place_in_file(name) } else { None };
+            match place {
+                Some(place) => {
+                    placed.push_str(&place);
+                    let [own, former] = find(name).variables();
+                    let after = &flag[end..];
+                    let variables = [own, former].map(|variable| format!(" / {variable}"));
+                    rest = variables.iter().find_map(|shown| after.strip_prefix(&**shown)).unwrap_or(after);
+                }
+                None => {
+                    placed.push_str("--");
+                    placed.push_str(name);
+                    rest = &flag[end..];
+                }
+            }
+        }
+        placed + rest
+    }
+
+    /// Where the settings file sets an option, if it is one and that counts.
+    fn place_in_file(&self, name: &str) -> Option<String> {
+        let is_known = ALL.iter().flat_map(|group| group.flags).any(|flag| flag.name == name);
+        let (_, source) = if is_known { self.set(name)? } else { return None };
+        matches!(source, Source::File).then(|| self.file.place(name)).flatten()
+    }
+
+    /// The same of a fault.
+    pub(crate) fn placed_fault(&self, fault: &BootError) -> BootError {
+        BootError::new(self.placed(&fault.to_string()))
     }
 
     /// Records a warning.
@@ -102,11 +158,16 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Whether the text of an option is the value of a variable that the settings file names.
+    pub(crate) fn is_by_variable(&self, name: &str) -> bool {
+        matches!(self.set(name), Some((_, Source::File))) && !self.file.spells_out(name)
+    }
+
     /// The option and its variable, for messages: the former name of the variable if that is set. Or where the settings file
     /// has it, if that is what counts.
     pub(super) fn shown(&self, name: &str) -> String {
         let source = self.set(name).map(|(_, source)| source);
-        if let (Some(Source::File), Some(place)) = (&source, self.file.place(name)) {
+        if let Some(place) = self.place_in_file(name) {
             return place;
         }
         let [own, _] = find(name).variables();
@@ -136,20 +197,9 @@ impl<'a> Values<'a> {
         found.map(|(_, choice)| *choice)
     }
 
-    /// All words of a list, each of them one of a fixed set. Any other text is recorded for
-    /// [`Values::check_choices`].
-    pub(crate) fn choices<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Vec<T> {
-        let mut found = Vec::new();
-        for text in self.list(name) {
-            match choices.iter().find(|(word, _)| *word == text) {
-                Some((_, choice)) => found.push(*choice),
-                None => {
-                    let words = choices.iter().map(|(word, _)| *word);
-                    self.faults.push(not_a_choice(&self.shown(name), &text, words));
-                }
-            }
-        }
-        found
+    /// Records that an entry of a list is none of these, for [`Values::check_choices`].
+    pub(crate) fn refuse_choice(&mut self, name: &str, text: &str, words: &[&'static str]) {
+        self.faults.push(not_a_choice(&self.shown(name), text, words.iter().copied()));
     }
 
     /// Checks that all choices read so far were words of their sets.
@@ -159,6 +209,33 @@ impl<'a> Values<'a> {
     pub(crate) fn check_choices(&mut self) -> Result<(), BootError> {
         let faults = std::mem::take(&mut self.faults);
         if faults.is_empty() { Ok(()) } else { Err(BootError::new(faults.join("\n"))) }
+    }
+
+    /// Checks that no option that protects the server is given without a value, as a variable of a script that is not set leaves it: the
+    /// server would do without that protection.
+    ///
+    /// # Errors
+    /// One is.
+    pub(super) fn check_protecting(&self) -> Result<(), BootError> {
+        let is_blank = |text: &OsStr| text.to_str().is_some_and(|text| text.trim().is_empty());
+        for name in PROTECTING {
+            let place = match self.set(name) {
+                Some((texts, source)) if texts.iter().all(|text| is_blank(text)) => match source {
+                    Source::CommandLine => format!("--{name}"),
+                    Source::Variable(variable) => variable,
+                    Source::File => self.shown(name),
+                },
+                Some(_) => continue,
+                None => match find(name).variables().into_iter().find(|name| self.env.get(name).is_some()) {
+                    Some(variable) => variable,
+                    None => continue,
+                },
+            };
+            return Err(BootError::new(format!(
+                "{place} is empty: it would protect nothing; give it a value, or leave it out to do without"
+            )));
+        }
+        Ok(())
     }
 
     /// The option as a path, byte for byte.
@@ -239,15 +316,11 @@ impl<'a> Values<'a> {
     pub fn switch(&mut self, name: &str) -> bool {
         let default = find(name).default.is_on();
         let Some(text) = self.text(name) else { return default };
-        match text.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => true,
-            "0" | "false" | "no" | "off" => false,
-            _ => {
-                let message = format!("{} is not a boolean: {text:?}; using {default}", self.shown(name));
-                self.warn("boolean_invalid", message);
-                default
-            }
-        }
+        boolean(&text).unwrap_or_else(|| {
+            let message = format!("{} is not a boolean: {text:?}; using {default}", self.shown(name));
+            self.warn("boolean_invalid", message);
+            default
+        })
     }
 
     /// An integer clamped to `least..=most`; text that is not an integer keeps the default. `event` names the
@@ -256,14 +329,26 @@ impl<'a> Values<'a> {
         let default = find(name).default.number();
         let Some(text) = self.text(name) else { return default };
         let Ok(number) = text.parse::<i128>() else {
-            self.warn(event, format!("--{name} is not an integer: {text:?}; using {default}"));
+            self.warn(event, format!("{} is not an integer: {text:?}; using {default}", self.shown(name)));
             return default;
         };
         let used = number.clamp(i128::from(least), i128::from(most)) as u64;
         if i128::from(used) != number {
-            self.warn(event, format!("--{name} {number} is outside {least} to {most}; using {used}"));
+            self.warn(
+                event,
+                format!("{} {number} is outside {least} to {most}; using {used}", self.shown(name)),
+            );
         }
         used
+    }
+}
+
+/// What a switch's text says, if it is a boolean.
+pub(crate) fn boolean(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `ptc doctor --bundle`: a bug report has what a maintainer asks for, and no secret of any kind.
+//! `ptc doctor --bundle` and `ptc config show`: what a maintainer and an operator ask for, and no secret of any kind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -141,4 +141,107 @@ fn a_file_that_is_there_is_replaced_only_if_that_is_said() {
     assert!(doctor(folder.path(), &["--force"]).status.success());
     assert!(fs::read_to_string(&path).expect("it is there").starts_with('{'));
     assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn the_findings_are_about_the_server_of_the_settings_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
+    write(
+        "ptc.toml",
+        "http = true\nhttp-disable-auth = true\nhttp-port = 1\nupstreams-config = \"mine.json\"\n",
+    );
+    write("mine.json", r#"{"upstreams": {"one": {"transport": "mcp_stdio", "command": "${PROGRAM}"}}}"#);
+    write("other.json", r#"{"upstreams": {}}"#);
+    write("variables", "PROGRAM=/bin/true\n");
+    let reported = |arguments: &[&str]| -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_ptc"))
+            .env_clear()
+            .env("HOME", folder.path())
+            .current_dir(folder.path())
+            .args([
+                "doctor",
+                "--config",
+                "ptc.toml",
+                "--env-file",
+                "variables",
+                "--bundle",
+                "report.json",
+                "--force",
+            ])
+            .args(arguments)
+            .output()
+            .expect("it ran");
+        assert!(output.status.success(), "{output:?}");
+        from_str(&fs::read_to_string(folder.path().join("report.json")).expect("written")).expect("JSON")
+    };
+    let of = |report: &Value, about: &str| {
+        let findings = report["findings"].as_array().expect("findings").iter();
+        let found: Vec<String> = findings
+            .filter(|finding| finding["about"] == about)
+            .map(|found| found["message"].to_string())
+            .collect();
+        found.join("; ")
+    };
+    let report = reported(&[]);
+    assert!(of(&report, "upstreams file").contains("mine.json: 1 upstreams"), "{report}");
+    assert!(of(&report, "port").contains("1 is free"), "{report}");
+    assert!(!of(&report, "upstreams file").contains("PROGRAM"), "the file of variables counts: {report}");
+    let report = reported(&["--upstreams-config", "other.json"]);
+    assert!(of(&report, "upstreams file").contains("other.json: 0 upstreams"), "{report}");
+    assert!(
+        report["upstreams_file"]["path"].to_string().contains("other.json"),
+        "the flag comes first: {report}"
+    );
+}
+
+/// What `ptc config show` prints of a settings file, on both streams, and whether it says that a server would start.
+fn shown(folder: &Path, settings: &str) -> (bool, String) {
+    fs::write(folder.join("ptc.toml"), settings).expect("written");
+    let output = Command::new(env!("CARGO_BIN_EXE_ptc"))
+        .env_clear()
+        .envs([
+            ("HOME", folder.to_str().expect("UTF-8")),
+            ("P", "perhaps"),
+            ("URL", "https://ptc.example/PLANTED"),
+        ])
+        .current_dir(folder)
+        .args(["config", "show", "--config", "ptc.toml"])
+        .output()
+        .expect("it ran");
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+#[test]
+fn settings_with_which_no_server_starts_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("bad.json"), r#"{"upstreams": {"a": {"transport": "pigeon"}}}"#)
+        .expect("written");
+    let http = "http = true\nhttp-disable-auth = true\n";
+    assert!(shown(folder.path(), http).0);
+    for (setting, told) in [
+        ("policy = \"none.json\"", "policy in ptc.toml:3"),
+        ("http-tls-cert = \"c.pem\"\nhttp-tls-key = \"k.pem\"", "c.pem"),
+        ("audit-log = \"nowhere/audit.jsonl\"", "audit-log in ptc.toml:3"),
+        ("upstreams-config = \"bad.json\"", "pigeon"),
+    ] {
+        let (starts, text) = shown(folder.path(), &format!("{http}{setting}\n"));
+        assert!(!starts && text.contains(told), "{setting}: {text}");
+        assert!(!text.contains("--policy") && !text.contains("--audit-log"), "nobody typed it: {text}");
+    }
+    assert!(!folder.path().join("nowhere").exists());
+}
+
+#[test]
+fn values_are_shown_as_they_are_used_and_without_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (starts, text) = shown(
+        folder.path(),
+        "http = true\nhttp-disable-auth = true\nhttp-metrics = { env = \"P\" }\n\
+         otlp-endpoint = \"https://h.example/v1?api_key=PLANTED\"\npublic-url = { env = \"URL\" }\n",
+    );
+    assert!(starts && !text.contains(PLANTED), "{text}");
+    assert!(text.contains("false (perhaps is no boolean)") && text.contains("https://h.example/…"), "{text}");
 }

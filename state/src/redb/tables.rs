@@ -27,6 +27,8 @@ const RUNS: Rows = TableDefinition::new("runs");
 const BLOBS: Rows = TableDefinition::new("blobs");
 const SIGN_INS: Rows = TableDefinition::new("sign-ins");
 const HTTP_SESSIONS: Rows = TableDefinition::new("http-sessions");
+const PROGRAMS: Rows = TableDefinition::new("programs");
+const DRAFTS: Rows = TableDefinition::new("drafts");
 /// Spent ids: principal and id; when they are forgotten.
 const SPENT: TableDefinition<'_, &[u8], u64> = TableDefinition::new("spent");
 /// Messages: full name of the run and number; when the inbox is forgotten, and the message.
@@ -69,6 +71,8 @@ fn table_of(kind: Kind) -> Rows {
         Kind::Blob => BLOBS,
         Kind::SignIn => SIGN_INS,
         Kind::HttpSession => HTTP_SESSIONS,
+        Kind::Program => PROGRAMS,
+        Kind::Draft => DRAFTS,
     }
 }
 
@@ -170,7 +174,7 @@ type HeldTable<'t> = Table<'t, &'static str, u64>;
 /// The tables of a transaction that writes. Each is opened when it is needed: most transactions need one of them.
 pub(super) struct Tables<'t> {
     writing: &'t WriteTransaction,
-    rows: [Option<RowTable<'t>>; 5],
+    rows: [Option<RowTable<'t>>; Kind::ALL.len()],
     spent: Option<SpentTable<'t>>,
     inboxes: Option<InboxTable<'t>>,
     held: Option<HeldTable<'t>>,
@@ -199,7 +203,7 @@ impl<'t> Tables<'t> {
     pub(super) fn of(writing: &'t WriteTransaction) -> Self {
         Self {
             writing,
-            rows: [const { None }; 5],
+            rows: [const { None }; Kind::ALL.len()],
             spent: None,
             inboxes: None,
             held: None,

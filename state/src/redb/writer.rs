@@ -228,7 +228,7 @@ impl Batch<'_, '_> {
     }
 
     /// Removes some expired records, from `from` on in each table; updates `from` to where to continue.
-    fn sweep(&mut self, from: &mut [String; 5]) -> Result<(), StorageError> {
+    fn sweep(&mut self, from: &mut [String; Kind::ALL.len()]) -> Result<(), StorageError> {
         let (core, now) = (self.core, self.now);
         for (kind, from) in Kind::ALL.into_iter().zip(from) {
             let is_over = |name: &Name, head: &Head| is_over(core, name, head, now);
@@ -274,7 +274,7 @@ fn is_over(core: &Core, name: &Name, head: &Head, now: u64) -> bool {
 
 /// Writes until no handle is left.
 pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
-    let mut places: [String; 5] = Default::default();
+    let mut places: [String; Kind::ALL.len()] = Default::default();
     let mut swept = time::now();
     loop {
         let first = match jobs.recv_timeout(TICK) {
@@ -294,7 +294,7 @@ pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
 }
 
 /// Makes one transaction of all these jobs and of the journal's entries, and answers them.
-fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; 5]>) {
+fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; Kind::ALL.len()]>) {
     // From here on nothing changes what is known of records but this transaction.
     let mut closed = core.gate.as_ref().map(Gate::close);
     let (used, ahead) = core.local(|local, _| (local.take_used(), local.ahead()));
@@ -350,7 +350,7 @@ fn write_to(
     file: &Database,
     jobs: Vec<Job>,
     Known { used, ahead, journal }: Known<'_>,
-    sweep: Option<&mut [String; 5]>,
+    sweep: Option<&mut [String; Kind::ALL.len()]>,
     told: &mut Vec<Told>,
 ) -> Result<(), redb::Error> {
     let mut jobs = jobs.into_iter();

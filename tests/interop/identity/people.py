@@ -1,16 +1,10 @@
 """Two people at one server with a policy: each sees other tools, signs in at an upstream for itself and sees what that lists to it, one
 meets a quota and one a rule about arguments, and neither finds a trace of the other. Usage: people.py PTC NODE WORK PYTHON"""
-import hashlib
-import itertools
 import json
-import pathlib
 import re
-import sys
 
-from stage import begin, end, fetch, issuer, node, python, server, sign_in, typescript, work
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "oauth"))
-import person as visitor  # noqa: E402
+from caller import Caller, protected
+from stage import end, issuer, node, python, server, sign_in, typescript, with_pages, work
 
 CALLS, PROGRAMS = 6, 60
 # Each has an account of its own there, and the entry says otherwise.
@@ -21,64 +15,6 @@ POLICY = {"rules": [
     {"match": {"claim": {"groups": "dev"}}, "limits": {"programs_per_minute": PROGRAMS}, "upstreams": {"builds": {
         "allow": ["get_build"], "list": ["deploy"]}, "notes": NOTES}},
 ]}
-
-
-class Caller:
-    """One who calls with a token, within an MCP session of its own and without one."""
-
-    def __init__(self, url, token, person, first):
-        self.url, self.base, self.token, self.numbers = url, url.removesuffix("/mcp"), token, itertools.count(first)
-        # What the programs of this person have in them, and how the person is called: nobody else is to read it.
-        self.mark, self.answers = f"zq7{person}", []
-        name = f"{provider}|{person}"
-        # And how it is called at the upstream with sign-ins, whose own tool has that in its name.
-        self.account = f"zq8{person}"
-        self.traces = [self.mark, self.account, f"|{person}", hashlib.sha256(name.encode()).hexdigest()[:16]]
-        status, headers, _ = self.post({"method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}})
-        assert status == 200, status
-        self.session = headers["mcp-session-id"]
-        self.post({"method": "notifications/initialized"}, session=self.session)
-
-    def send(self, url, body=None, method=None, **headers):
-        status, headers, text = fetch(url, body, method, Authorization=f"Bearer {self.token}", **headers)
-        self.answers.append(json.dumps(headers) + text)
-        return status, headers, text
-
-    def post(self, message, session=None, **headers):
-        if not message["method"].startswith("notifications/"):
-            message = {"id": next(self.numbers), **message}
-        if session:
-            headers["Mcp_Session_Id"] = session
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        return self.send(self.url, body, Content_Type="application/json", Accept="application/json, text/event-stream", **headers)
-
-    def ask(self, method, session=None, **params):
-        status, _, text = self.post({"method": method, "params": params}, session=session or self.session)
-        assert status == 200, (status, text)
-        data = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:") and '"id"' in line]
-        return json.loads(data[-1] if data else text)
-
-    def call(self, tool, **arguments):
-        return self.ask("tools/call", name=tool, arguments=arguments)["result"]
-
-    def eval(self, program):
-        return self.call("lisp_eval", program=program)["structuredContent"]
-
-    def sign_in(self, upstream):
-        """Signs in at an upstream on the page of the server."""
-        status, headers, text = self.send(f"{self.base}/oauth/start?upstream={upstream}", b"", Origin=self.base)
-        assert status == 200, (status, text)
-        back, _ = visitor.visit(json.loads(text)["url"], self.account, stop=f"{self.base}/oauth/callback")
-        status, _, text = fetch(back, Cookie=headers["set-cookie"].split(";")[0])
-        assert status == 200 and "Signed in. You can close this window." in text, (status, text)
-
-    def modern(self, tool, arguments):
-        """A call of the revision without sessions."""
-        params = {"name": tool, "arguments": arguments, "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}
-        headers = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call", "Mcp_Name": tool}
-        return self.post({"method": "tools/call", "params": params}, **headers)
 
 
 def leave_traces(caller):
@@ -150,22 +86,14 @@ def desk(*tools):
     return {"transport": "mcp_stdio", "command": node, "args": [str(work / "identity-desk.mjs"), *tools]}
 
 
-def notes(tools):
-    """A protected server with an authorization server of its own, which lists these tools to these accounts."""
-    protecting = json.loads(begin([node, str(work / "as.mjs")], "identity-as.log", TTL="300").stdout.readline())["issuer"]
-    resource = begin([node, str(work / "resource.mjs")], "identity-resource.log", ISSUER=protecting, OWN=json.dumps(tools))
-    url = json.loads(resource.stdout.readline())["url"]
-    return {"transport": "mcp_http", "url": url, "allow_insecure_http": True, "auth": {"type": "oauth", "identity": "shared"}}
-
-
 try:
     upstreams, policy = work / "identity-upstreams.json", work / "identity-policy.json"
-    upstreams.write_text(json.dumps({"upstreams": {"desk": desk("get_ticket", "create_ticket", "delete_ticket"), "builds": desk("get_build", "deploy"), "notes": notes({"zq8ann": ["refund_zq8ann"], "zq8ben": ["audit_zq8ben"]})}}))
+    upstreams.write_text(json.dumps({"upstreams": {"desk": desk("get_ticket", "create_ticket", "delete_ticket"), "builds": desk("get_build", "deploy"), "notes": protected(OWN=json.dumps({"zq8ann": ["refund_zq8ann"], "zq8ben": ["audit_zq8ben"]}))}}))
     policy.write_text(json.dumps(POLICY))
     provider = issuer("jwt", "people")
     # All records of this test fit into the ring, which the callers share, so that the other's are still there when they are tried.
     url = server("people", provider, "--upstreams-config", str(upstreams), "--policy", str(policy), "--sessions", "--debug-tool",
-                 "--debug-ring-size", "5000", "--console", "--long-runs", "--answer-within-ms", "500")
+                 "--debug-ring-size", "5000", "--console", "--long-runs", "--answer-within-ms", "500", *with_pages())
 
     # --- each sees what the rules show ---------------------------------------------------------------------------------
     ann = sign_in(typescript, url, "ann", '(str (map :name (tool/servers)) (dir "desk"))')
@@ -175,7 +103,7 @@ try:
             shown = {name for name in ["desk", "builds", "get_ticket", "create_ticket", "delete_ticket", "get_build", "deploy"] if name in said[place]}
             assert shown == set(own), (place, said[place])
     tokens = [ann["token"], ben["token"]]
-    ann, ben = Caller(url, tokens[0], "ann", 9001), Caller(url, tokens[1], "ben", 5001)
+    ann, ben = Caller(url, tokens[0], provider, "ann", 9001), Caller(url, tokens[1], provider, "ben", 5001)
 
     # --- rules about tools and arguments -------------------------------------------------------------------------------
     def create(caller, queue):

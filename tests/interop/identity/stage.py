@@ -50,6 +50,13 @@ def fetch(url, body=None, method=None, trust=None, **headers):
         return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read().decode()
 
 
+def with_pages():
+    """The flags of a server whose people sign in on its pages, too: without them callers with access tokens are not sent there."""
+    client = work / "identity-pages-client"
+    client.write_text("pages:pages-secret-0123456789")
+    return ["--http-login-client", str(client)]
+
+
 def server(name, of, *flags, port=None, url=None):
     port = port or free_port()
     url = url or f"http://127.0.0.1:{port}/mcp"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from peers import Peer, Product
+from peers import Peer, Product, until
 
 PTC, NODE, WORK = sys.argv[1:]
 LOCKED = "--state-key keyring: the keyring does not open (secret-tool: it is locked); unlock it, or use --state-key-file"
@@ -28,6 +28,9 @@ with tempfile.TemporaryDirectory() as scratch:
 
     try:
         daemon("--unlock", password="of the login")
+        # The daemon answers before its keyring is there.
+        store = ["secret-tool", "store", "--label=probe", "ptc-test", "probe"]
+        until("the keyring is open", lambda: subprocess.run(store, input="x", text=True, env={**os.environ, **bus}, capture_output=True).returncode == 0)
         product.environment |= bus | {"PTC_STATE_KEY": "keyring"}
         product.run("login", "notes")
         records = list((product.folder / "state").rglob("*.json"))

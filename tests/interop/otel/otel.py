@@ -267,7 +267,7 @@ def pipe(folder):
     named = [line for line in log if line.get("trace_id") == TRACE]
     events = {line["event"] for line in named}
     assert {"tools_call_start", "tools_call_stop"} <= events, events
-    assert all("request_id" in line for line in named if line["event"].startswith("tools_call")), named
+    assert all("rpc_id" in line for line in named if line["event"].startswith("tools_call")), named
 
 
 def without_export(folder):

@@ -36,6 +36,8 @@
 //! says what becomes of it. Every tool gives its arguments back.
 //!
 //! Once there is a file at the path of its first argument, it lists a tool `fresh` more, and `echo` requires `y`.
+//!
+//! With the path of a file as `HELD` in its environment, it answers nothing until there is that file.
 
 use ptc_mcp::json::{Value, json};
 use std::io::{BufRead, Write};
@@ -206,7 +208,16 @@ fn toolless() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--no-tools")
 }
 
+/// Waits until it may answer.
+fn wait_while_held() {
+    let Some(path) = std::env::var_os("HELD") else { return };
+    while !std::path::Path::new(&path).exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn main() {
+    wait_while_held();
     let mut gathered: Vec<(Value, Value)> = Vec::new();
     let waiting = Waiting::default();
     let (mut level, mut asking) = (Value::Null, None);

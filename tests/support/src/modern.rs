@@ -14,6 +14,8 @@ pub struct Modern {
     pub address: String,
     /// What its requests declare.
     pub capabilities: Value,
+    /// The header with its token, if it has one.
+    authorization: String,
 }
 
 /// What is declared by a client that takes tasks and shows forms.
@@ -24,7 +26,13 @@ pub fn takes_tasks() -> Value {
 impl Modern {
     /// A client that declares these capabilities.
     pub fn new(address: &str, capabilities: Value) -> Modern {
-        Modern { address: address.to_owned(), capabilities }
+        Modern { address: address.to_owned(), capabilities, authorization: String::new() }
+    }
+
+    /// The same with this bearer token.
+    #[must_use]
+    pub fn with_token(self, token: &str) -> Modern {
+        Modern { authorization: format!("Authorization: Bearer {token}\r\n"), ..self }
     }
 
     fn send(&self, method: &str, params: &Value, name: Option<&str>) -> TcpStream {
@@ -39,7 +47,8 @@ impl Modern {
             stream,
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-             Mcp-Method: {method}\r\n{name}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+             Mcp-Method: {method}\r\n{name}{}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            self.authorization,
             body.len()
         )
         .unwrap();

@@ -171,14 +171,27 @@ fn keys_rotate_without_a_restart() {
     let fetches = provider.hits("/jwks").len();
     provider.rotate_key();
     let new = provider.jwt("ben", RESOURCE, 100_000);
-    // Not within a minute of the last fetch, whoever asks.
-    for _ in 0..5 {
-        is_refused(&server, &new, "the token cannot be verified");
-    }
+    // Nobody can say whether it is one of the provider's, as often as it comes.
+    let is_unclear = |token: &str| {
+        for _ in 0..20 {
+            let answer = call(&server, token);
+            assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")), "{answer:?}");
+        }
+    };
+    is_unclear(&new);
     assert_eq!(provider.hits("/jwks").len(), fetches);
-    server.server.advance(Duration::from_secs(61));
+    // The fetch at the start is not the one of a minute.
+    server.server.advance(Duration::from_secs(6));
     is_good(&server, &new);
     assert_eq!(provider.hits("/jwks").len(), fetches + 1);
+    provider.rotate_key();
+    let newest = provider.jwt("cid", RESOURCE, 100_000);
+    server.server.advance(Duration::from_secs(50));
+    is_unclear(&newest);
+    assert_eq!(provider.hits("/jwks").len(), fetches + 1);
+    server.server.advance(Duration::from_secs(11));
+    is_good(&server, &newest);
+    assert_eq!(provider.hits("/jwks").len(), fetches + 2);
     // The old key is withdrawn: its tokens end with their verdict, an hour after they came.
     server.server.advance(Duration::from_secs(3600));
     is_refused(&server, &old, "the token cannot be verified");

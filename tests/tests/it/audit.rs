@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::modern::Modern;
 use ptc_test_support::process::{Http, Launch, tool};
 use ptc_test_support::wait_until;
 use tempfile::TempDir;
@@ -13,6 +14,8 @@ use tempfile::TempDir;
 use crate::callers::{eval, launched, of_kind, token};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ptc-under-test");
+/// The same with a prompt of an extension.
+const FIXTURES: &str = env!("CARGO_BIN_EXE_ptc-with-fixtures");
 
 /// The given members of lines.
 fn members(lines: &[Value], keys: &[&str]) -> Vec<Value> {
@@ -69,9 +72,37 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
         let found = server.exchange(head.as_bytes());
         assert_eq!((found.status, found.body.contains("\"operator\":true")), (200, letter == "o"));
     }
+    for (letter, seen) in
+        [("o", json!([["fake", false, "started", []]])), ("a", json!([["fake", true, "started", []]]))]
+    {
+        let head = format!(
+            "GET /console/api/state HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            token(letter)
+        );
+        let state = server.exchange(head.as_bytes()).json();
+        let shown = members(
+            state["upstreams"].as_array().expect("a list"),
+            &["name", "granted", "phase", "messages"],
+        );
+        assert_eq!(json!(shown), seen, "an operator sees the state of all upstreams: {state}");
+    }
     // What operators see is no right to call.
     assert_eq!(eval(&server, "o", &tool("echo", r#"{:text "hi"}"#)).status, 200);
-    wait_until("all has its line", || of_kind(&log, "program").len() == 6);
+    for (upstream, name) in [("fake", "echo"), ("nowhere", "x")] {
+        let body = json!({"upstream": upstream, "tool": name}).to_string();
+        let head = format!(
+            "POST /console/api/trial HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            token("o"),
+            body.len()
+        );
+        assert_eq!(server.exchange(head.as_bytes()).status, 404);
+    }
+    wait_until("all has its line", || {
+        of_kind(&log, "program").len() == 6 && of_kind(&log, "tool_call").len() == 1
+    });
+    let unknown = members(&of_kind(&log, "tool_call"), &["principal", "tool", "outcome"]);
+    assert_eq!(unknown, [json!(["olga", "nowhere__x", "unknown_tool"])]);
     let signed_in = members(&of_kind(&log, "sign_in"), &["principal", "by", "from", "outcome"]);
     let here = "127.0.0.1";
     assert_eq!(
@@ -90,11 +121,13 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
             json!(["ann", "fake", "gather", "tool_not_allowed"]),
             json!(["ann", "fake", "bulk", "tool_hidden"]),
             json!(["olga", "fake", "echo", "upstream_hidden"]),
+            json!(["olga", "fake", "echo", "upstream_hidden"]),
         ]
     );
     assert_eq!(
         members(&of_kind(&log, "operator"), &["principal", "use"]),
-        [json!(["olga", "see_runs"]), json!(["olga", "see_calls"])]
+        ["see_runs", "see_calls", "see_load", "see_accounts", "see_upstreams"]
+            .map(|seen| json!(["olga", seen]))
     );
     let text = fs::read_to_string(&log).expect("a log");
     assert!(!text.contains(&token("x")) && !text.contains(&token("a")), "{text}");
@@ -104,9 +137,10 @@ fn who_comes_in_what_is_denied_and_what_operators_see_have_lines() {
 fn calls_are_refused_while_the_log_cannot_be_written_and_nothing_of_it_is_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let (log, copy) = (folder.path().join("audit"), folder.path().join("audit.1"));
-    let flags = ["--audit-log", log.to_str().expect("UTF-8"), "--log-level", "error", "--http-metrics"];
+    let path = log.to_str().expect("UTF-8");
+    let flags = ["--http-disable-auth", "--audit-log", path, "--log-level", "error", "--http-metrics"];
     // Files of this process may have 4 KiB.
-    let server = Launch::new(&flags).with_upstream().after("ulimit -f 8").on_http();
+    let server = Launch::of(FIXTURES, &flags).with_upstream().after("ulimit -f 8").on_http();
     let program = tool("echo", r#"{:text "hi"}"#);
     let mut answers = Vec::new();
     wait_until("the file is full", || {
@@ -117,10 +151,17 @@ fn calls_are_refused_while_the_log_cannot_be_written_and_nothing_of_it_is_lost()
     let refused = answers.last().expect("one");
     assert!(refused.contains("its operator has to make room"), "{refused}");
     assert_eq!((server.metric("ptc_audit_up"), server.metric("ptc_audit_refused_calls_total")), (0.0, 1.0));
+    let not_ready = server.get("/ready");
+    assert_eq!((not_ready.status, &not_ready.json()["status"]), (503, &json!("audit_unavailable")));
+    // A prompt of an extension is a program, too.
+    let name = "test_input_required_result_prompt";
+    let prompt =
+        Modern::new(&server.address, json!({})).answer("prompts/get", &json!({"name": name}), Some(name));
+    assert!(prompt.1["error"]["message"].to_string().contains("its operator has to make room"), "{prompt:?}");
     fs::copy(&log, &copy).expect("copied");
     fs::File::options().write(true).open(&log).and_then(|file| file.set_len(0)).expect("truncated");
     wait_until("calls work again", || server.eval(&program).contains(r#"{"text" "hi"}"#));
-    assert_eq!(server.metric("ptc_audit_up"), 1.0);
+    assert_eq!((server.metric("ptc_audit_up"), server.get("/ready").status), (1.0, 200));
     let all = || [&copy, &log].map(|path| of_kind(path, "upstream_call").len()).iter().sum::<usize>();
     wait_until("each call has its line", || all() == made + 1);
     let names = [log.to_str().expect("UTF-8"), copy.to_str().expect("UTF-8")];

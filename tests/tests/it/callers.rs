@@ -26,14 +26,21 @@ pub(crate) fn launched(folder: &Path, mut flags: Vec<String>, files: [(&str, &st
 
 /// Runs a program for the caller with the token of this letter.
 pub(crate) fn eval(http: &Http, letter: &str, program: &str) -> Answer {
+    let mut message = call(1, program);
+    ask(http, letter, "tools/call", message["params"].take())
+}
+
+/// What the caller with the token of this letter asks in the era of 2026.
+pub(crate) fn ask(http: &Http, letter: &str, method: &str, mut params: Value) -> Answer {
+    let name = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
     let headers = format!(
-        "Authorization: Bearer {}\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\n\
+        "Authorization: Bearer {}\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}\
          Accept: application/json, text/event-stream\r\nConnection: close\r\n",
         token(letter)
     );
-    let mut message = call(1, program);
-    message["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     http.post(&headers, message.to_string().as_bytes())
 }
 

@@ -187,6 +187,10 @@ async fn what_the_configuration_hides_is_not_there() {
             r#"(:message (resource/read {:server "fake" :uri "secret:key"}))"#,
             r#""the configuration hides resource \"secret:key\" of upstream 'fake' (allow_resources, deny_resources)""#,
         ),
+        (
+            r#"(:message (resource/read {:server "fake" :uri "text:1/../secret"}))"#,
+            r#""the configuration hides resource \"text:1/../secret\" of upstream 'fake' (allow_resources, deny_resources)""#,
+        ),
         (r#"(:reason (prompt/get {:server "fake" :name "greet"}))"#, ":upstream_error"),
         (r#"(prompt/complete {:server "fake" :name "greet" :argument "name"})"#, "nil"),
     ] {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::modern::Modern;
 use ptc_test_support::process::{Answer, Http, Launch, Pipes, call};
 use ptc_test_support::wait_until;
 use tempfile::TempDir;
@@ -73,6 +74,22 @@ fn a_program_over_the_limit_is_told_so_in_the_handshake_era() {
         "{told}"
     );
     server.finish();
+}
+
+#[test]
+fn a_program_that_goes_on_takes_nothing_more_of_its_minute() {
+    let (launch, _folder) = launch(&json!({"programs_per_minute": 1}), &["--questions", "auto"]);
+    let server = launch.on_http();
+    let client = Modern::new(&server.address, json!({"elicitation": {"form": {}}}));
+    let mut call = json!({"name": "lisp_eval", "arguments": {"program": "(:ok (ask {:message \"Sure?\"}))"}});
+    let asked = client.request("tools/call", &call);
+    let question = asked["inputRequests"].as_object().and_then(|all| all.keys().next());
+    let question = question.unwrap_or_else(|| panic!("{asked}"));
+    call["inputResponses"] = json!({question: {"action": "accept", "content": {}}});
+    call["requestState"] = asked["requestState"].clone();
+    let end = client.request("tools/call", &call);
+    assert_eq!(end["content"][0]["text"], "user=> true", "{end}");
+    assert_eq!(answer(&server, "1").status, 429, "it was counted when it began");
 }
 
 #[test]
@@ -213,4 +230,27 @@ fn a_policy_is_read_again_and_a_bad_one_is_refused_whole() {
     allow("echo");
     server.server.signal(Signal::SIGHUP);
     wait_until("it is read again", || calls() == "user=> true");
+}
+
+#[test]
+fn a_tool_by_its_own_name_is_no_program_and_its_refusal_speaks_of_calls() {
+    let limits = json!({"calls_per_minute": 2, "programs_per_minute": 1, "concurrent_programs": 1});
+    let (launch, _folder) = launch(&limits, &["--expose", "tools"]);
+    let mut server = launch.on_pipes();
+    for n in 0..2 {
+        let echoed = tool(&mut server, "fake__echo", &json!({"n": n}));
+        assert_eq!(echoed["isError"], false, "{echoed}");
+    }
+    let params = json!({"name": "fake__echo", "arguments": {"n": 2}});
+    let refused =
+        server.request(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
+    assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    let told = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(
+        told.starts_with("this caller may make 2 upstream calls a minute; the next is free in "),
+        "{refused}"
+    );
+    assert_eq!(value(&mut server, "(+ 1 2)"), "user=> 3", "no program has been counted");
+    assert!(value(&mut server, "(+ 1 2)").contains("programs_per_minute"));
+    server.finish();
 }

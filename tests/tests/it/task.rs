@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::spans::{Collector, PARENT};
+
 /// Bodies of requests.
 type Seen = Arc<Mutex<Vec<Value>>>;
 
@@ -98,6 +100,35 @@ async fn a_task_in_plain_language_is_planned_run_and_accounted_for() {
     let stats = client.debug(json!({"op": "recent"})).await;
     let text = stats.to_string();
     assert_eq!(text.matches("lisp_task").count(), 2, "{text}");
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_task_its_programs_and_their_calls_are_one_trace() {
+    let program = "(return (:value (tool/call {:server \"fake\" :tool \"echo\" :args {:n 7}})))";
+    let (base, _) = provider(program).await;
+    let (model, collector) = (format!("openai-compat:{base}|mock"), Collector::start());
+    let flags = ["--agentic", "--agentic-model", &model, "--otlp-endpoint", &collector.url];
+    let redactor = Redactor::new();
+    let upstream = fake_upstream(&redactor).await;
+    let (server, _engine) = assembly(&settings(&flags), Some(&upstream), &redactor);
+    let mut client = Pipe::open(server.service);
+    let params =
+        json!({"name": "lisp_task", "arguments": {"task": "Echo 7."}, "_meta": {"traceparent": PARENT}});
+    client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
+    let answer = client.line().await;
+    assert!(answer.contains("\"isError\":false"), "{answer}");
+    server.telemetry.close(std::time::Duration::from_secs(10));
+    let below = |name: &str, parent: Option<&str>| (name.to_owned(), parent.map(str::to_owned));
+    assert_eq!(
+        collector.tree(),
+        [
+            below("compile", Some("run")),
+            below("run", Some("tools/call lisp_task")),
+            below("tools/call echo", Some("run")),
+            below("tools/call lisp_task", None),
+        ]
+    );
     upstream.shutdown().await;
 }
 

@@ -9,12 +9,18 @@ use regex::Regex;
 use crate::root;
 
 /// Uses of `Aggregator::unfiltered`: the file, how many it has, and why.
-const UNFILTERED: [(&str, usize, &str); 14] = [
+const UNFILTERED: [(&str, usize, &str); 23] = [
+    (
+        "host/src/aggregator/approval.rs",
+        1,
+        "the level of an approval that people gave to a call which its caller may not make any more",
+    ),
     (
         "host/src/aggregator/current_upstreams.rs",
         1,
         "the sites of the sign-in page, which asks for the caller's grant before it begins",
     ),
+    ("observers/src/console/state.rs", 1, "the state of all upstreams, for operators alone"),
     ("observers/src/sources.rs", 1, "the figures of all upstreams, for the operator's monitoring"),
     (
         "protocol/src/exposed_features.rs",
@@ -23,34 +29,57 @@ const UNFILTERED: [(&str, usize, &str); 14] = [
     ),
     (
         "server/src/boot/assembly.rs",
-        3,
-        "the card of a server without a policy; labels of figures; whether anybody is asked",
+        4,
+        "the card of a server without a policy; labels of figures; whether anybody is asked; names of tools at the start",
     ),
     ("server/src/boot/advertised.rs", 3, "card and planner of a server without a policy"),
+    (
+        "server/src/boot/programs/approving.rs",
+        1,
+        "the definitions of the tools of an approval, which operators make",
+    ),
     ("server/src/boot/reload.rs", 2, "whether anybody is asked, before and after a reload"),
     ("server/src/cli/agent/chat.rs", 1, "the operator's own command"),
     ("server/src/cli/agent/native.rs", 2, "the operator's own command"),
     ("server/src/cli/agent/setup.rs", 1, "the operator's own command"),
     ("server/src/cli/call.rs", 2, "the operator's own command"),
-    ("server/src/cli/check.rs", 3, "the operator's own command"),
+    ("server/src/cli/check.rs", 4, "the operator's own command"),
     ("server/src/cli/demo/mod.rs", 2, "the operator's own command"),
+    ("server/src/cli/pin.rs", 1, "the operator's own command"),
+    ("server/src/cli/program/definitions.rs", 1, "the operator's own command"),
+    ("server/src/cli/program/live.rs", 1, "the operator's own command"),
     ("server/src/cli/repl/mod.rs", 3, "the operator's own command"),
     ("server/src/cli/tools.rs", 3, "the operator's own command"),
+    (
+        "tools/src/kept/call_check.rs",
+        2,
+        "whether a tool is as it was when the program was approved that calls it: the call itself is made by its caller's view",
+    ),
+    (
+        "tools/src/exposed/mod.rs",
+        2,
+        "whether the list has changed for anybody; which upstream a name means that its caller does not see, for the audit log",
+    ),
+    (
+        "tools/src/kept/directory.rs",
+        2,
+        "how programs stand to the tools of all upstreams; who sees them is asked of views; whether the name of a draft is free, for whoever approves it",
+    ),
 ];
 
 /// Uses of what lies below the views, inside the aggregator: its upstreams and its catalogs.
 const BELOW: [(&str, usize, &str); 7] = [
-    ("current_upstreams.rs", 6, "which upstreams another set adds, changes and takes out"),
+    ("current_upstreams.rs", 7, "which upstreams another set adds, changes and takes out"),
     (
         "runtime.rs",
-        13,
+        14,
         "the catalogs themselves, figures, and what all callers share: starts, lists, the end",
     ),
     ("sampling.rs", 2, "requests of an upstream in answer to a call that was admitted"),
     ("sign_in.rs", 2, "pages of upstreams about a question that the caller was asked"),
     ("start.rs", 5, "the start of all upstreams"),
     ("upkeep.rs", 2, "the lists of all upstreams"),
-    ("view.rs", 10, "the views"),
+    ("view.rs", 13, "the views"),
 ];
 
 /// The sources below a folder, by their paths from it, without comments. Unit tests in files of their own are left out.

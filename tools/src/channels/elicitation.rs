@@ -20,7 +20,7 @@ use tracing::info;
 use super::{Asks, CallAsker, MOST_ROUNDS};
 use ptc_protocol::Elicitation;
 use ptc_protocol::client_requests::{ClientLine, ClientReply, Pending};
-use ptc_protocol::tool::CallContext;
+use ptc_protocol::tool::{CallContext, ToolName};
 use ptc_runs::{Driver, by_page};
 
 impl CallAsker {
@@ -150,7 +150,7 @@ impl Asks {
     /// call, or its run is stored while it is resident.
     pub(crate) fn asker_here(
         &self,
-        tool: &'static str,
+        tool: impl Into<ToolName>,
         context: &CallContext,
         long: Option<&Driver>,
     ) -> Option<Arc<dyn Asker>> {

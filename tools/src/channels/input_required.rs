@@ -51,10 +51,10 @@ impl CallAsker {
         if let Some(run) = TravellingRun::new(round, &suspended.questions, program)
             && let Some(reply) = self.required(run, self.asks.context.states.until()).await
         {
-            info!(event = "program_waits", tool = self.tool, round, questions = suspended.questions.len());
+            info!(event = "program_waits", tool = &*self.tool, round, questions = suspended.questions.len());
             return ToolReply { eval_id: Some(request.id), ..reply };
         }
-        warn!(event = "program_not_sent_off", tool = self.tool, bytes = suspended.snapshot.len());
+        warn!(event = "program_not_sent_off", tool = &*self.tool, bytes = suspended.snapshot.len());
         let by = AnsweredBy { channel: Channel::Client, name: None };
         let nobody =
             Answer { action: Action::Cancel, content: None, by, at_ms: self.asks.context.clock.now() };
@@ -93,7 +93,7 @@ impl CallAsker {
         let bound = StateBinding {
             principal: self.principal.name(),
             method: "tools/call",
-            tool: self.tool,
+            tool: &self.tool,
             arguments: &digest,
         };
         self.asks.context.states.seal_large(bound, content, until).await
@@ -147,7 +147,7 @@ impl CallAsker {
         }
         let once = Arc::new(Once::new(self.asks.context.store.clone(), self.owner(), jti, left));
         let Some(resume) = run.record.into_resume(Some(once.clone())).await else {
-            return ProgramEnd::Replied(refused(self.tool, StateRefusal::Build));
+            return ProgramEnd::Replied(refused(&self.tool, StateRefusal::Build));
         };
         request.resume = Some(Arc::new(resume));
         request.asker = self.asker(round + 1);
@@ -159,10 +159,10 @@ impl CallAsker {
             Some(Passed::First) => {}
             None => match &outcome.resume_fault {
                 Some(ResumeFault::OtherBuild) => {
-                    return ProgramEnd::Replied(refused(self.tool, StateRefusal::Build));
+                    return ProgramEnd::Replied(refused(&self.tool, StateRefusal::Build));
                 }
                 Some(ResumeFault::Invalid(part)) => {
-                    return ProgramEnd::Replied(refused(self.tool, StateRefusal::Snapshot(part)));
+                    return ProgramEnd::Replied(refused(&self.tool, StateRefusal::Snapshot(part)));
                 }
                 // The program could not be read for lack of memory or time; the client can try again.
                 None => return ProgramEnd::Replied(shaped(outcome)),
@@ -185,7 +185,7 @@ impl CallAsker {
     async fn again(&self, retry: &Retry, jti: &Jti) -> ToolReply {
         match self.outcome_of_first(jti, &retry.digest).await {
             Ok(Some(reply)) => reply,
-            Ok(None) => refused(self.tool, StateRefusal::Spent),
+            Ok(None) => refused(&self.tool, StateRefusal::Spent),
             Err(_) => unavailable(),
         }
     }

@@ -34,7 +34,7 @@ use super::shaping::Shaper;
 use ptc_protocol::Elicitation;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::request_state::{RequestStates, StateRefusal, arguments_digest};
-use ptc_protocol::tool::{CallContext, ToolReply};
+use ptc_protocol::tool::{CallContext, ToolName, ToolReply};
 use ptc_runs::{Driver, Pages, ProgramEnd, RequestState, RunHandle, Runs};
 
 /// Most suspensions of one program that its client is asked about: clients of the modern era give up after ten
@@ -89,7 +89,7 @@ type Shaped = Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>;
 struct CallAsker {
     asks: Asks,
     principal: Principal,
-    tool: &'static str,
+    tool: ToolName,
     /// `params.arguments` as sent.
     arguments: Option<Arc<str>>,
     context: Arc<CallContext>,
@@ -108,7 +108,7 @@ struct CallAsker {
 impl CallAsker {
     fn new(
         asks: &Asks,
-        tool: &'static str,
+        tool: impl Into<ToolName>,
         arguments: Option<&str>,
         context: &CallContext,
         long: Option<&Driver>,
@@ -116,7 +116,7 @@ impl CallAsker {
         CallAsker {
             asks: asks.clone(),
             principal: context.owner.principal.clone(),
-            tool,
+            tool: tool.into(),
             arguments: arguments.map(Arc::from),
             context: Arc::new(context.clone()),
             run: long.map(|long| long.handle().clone()),
@@ -206,7 +206,7 @@ impl Asks {
         &self,
         evaluator: Arc<dyn Evaluator>,
         request: EvalRequest,
-        call: (&'static str, Option<&str>),
+        call: (impl Into<ToolName>, Option<&str>),
         (context, long): (&CallContext, Option<&Driver>),
         (shaper, shaped): (Shaper, impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static),
     ) -> BoxFuture<'static, ProgramEnd> {
@@ -229,7 +229,7 @@ impl Asks {
                 answer.map(ProgramEnd::Replied).boxed()
             }
             None => {
-                let refused = refused(tool, StateRefusal::Build);
+                let refused = refused(&call.tool, StateRefusal::Build);
                 std::future::ready(ProgramEnd::Replied(refused)).boxed()
             }
         }

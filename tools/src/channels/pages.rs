@@ -10,7 +10,7 @@ use ptc_host::time::timeout;
 
 use super::{Asks, CallAsker};
 use crate::shaping::Shaper;
-use ptc_protocol::tool::{CallContext, PageVisits, Preparation, Retry};
+use ptc_protocol::tool::{CallContext, PageVisits, Preparation, Retry, ToolName};
 use ptc_runs::{RequestState, accepted, by_page, not_done, pages_of, undone};
 
 /// Prepares a call whose pages have been awaited.
@@ -21,7 +21,7 @@ impl Asks {
     /// or pages are awaited.
     pub(crate) fn before(
         &self,
-        call: (&'static str, Option<&str>),
+        call: (impl Into<ToolName>, Option<&str>),
         context: &CallContext,
         shaper: Shaper,
         prepare: impl FnOnce() -> Prepare,

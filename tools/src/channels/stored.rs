@@ -19,7 +19,7 @@ use crate::evaluator::Evaluator;
 use crate::shaping::{Shaper, running, waiting};
 use ptc_protocol::Elicitation;
 use ptc_protocol::request_state::StateRefusal;
-use ptc_protocol::tool::{CallContext, Retry, ToolReply};
+use ptc_protocol::tool::{CallContext, Retry, ToolName, ToolReply};
 use ptc_runs::{ProgramEnd, RequestState, RunHandle, RunView, Status, StoredCall};
 
 impl Asks {
@@ -33,7 +33,7 @@ impl Asks {
     /// the run.
     pub(crate) async fn waiting(
         &self,
-        call: (&'static str, Option<&str>),
+        call: (impl Into<ToolName>, Option<&str>),
         context: &CallContext,
         run: &RunView,
         shaper: &Shaper,
@@ -54,7 +54,7 @@ impl Asks {
     /// The asker of a run that is resumed without a call: its questions are stored.
     pub(crate) fn asker_of_run(
         &self,
-        tool: &'static str,
+        tool: impl Into<ToolName>,
         context: &CallContext,
         handle: &RunHandle,
         round: u32,
@@ -121,7 +121,7 @@ impl CallAsker {
             && suspended.questions.iter().all(|open| self.shows(&open.question));
         let is_kept = |open: &PendingQuestion| self.keeps(&open.question);
         if !travels && self.run.is_some() && suspended.questions.iter().all(is_kept) {
-            info!(event = "program_kept", tool = self.tool, round, questions = suspended.questions.len());
+            info!(event = "program_kept", tool = &*self.tool, round, questions = suspended.questions.len());
             return ProgramEnd::Suspended(Box::new(suspended), self.kept(round));
         }
         ProgramEnd::Replied(self.send_off(evaluator, request, round, suspended, shaped).await)
@@ -151,7 +151,7 @@ impl CallAsker {
     ) -> ToolReply {
         let Some(runs) = &self.asks.context.runs else {
             // Runs are no longer stored here.
-            return refused(self.tool, StateRefusal::Expired);
+            return refused(&self.tool, StateRefusal::Expired);
         };
         let by = AnsweredBy { channel: Channel::Client, name: Some(self.principal.shared_name()) };
         let answers = retry.responses.as_deref().unwrap_or("{}");

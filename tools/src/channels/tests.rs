@@ -126,11 +126,13 @@ impl Server {
             upstreams: Some(upstreams.clone()),
             max_attached_bytes: 5 << 20,
             fits_client: false,
+            programs: None,
             card: None,
             read_only: false,
             redactor: Redactor::new(),
             reports: false,
             runs: None,
+            recent: None,
             tells_of_ask: false,
             asks: Some(asks),
         };

@@ -16,7 +16,9 @@ use crate::long;
 use crate::shaping::{shape, waiting};
 use ptc_protocol::report::Payload;
 use ptc_protocol::tasks::undeclared;
-use ptc_protocol::tool::{CallContext, Definition, Instead, Preparation, QuestionDialect, Tool, ToolReply};
+use ptc_protocol::tool::{
+    CallContext, Definition, Instead, Preparation, QuestionDialect, Tool, ToolName, ToolReply,
+};
 use ptc_runs::{ProgramEnd, RunView};
 
 /// These tools or prompts, over this evaluator.
@@ -39,7 +41,7 @@ pub(super) struct ToolDependencies {
 
 /// The tool.
 pub(super) struct ExtensionTool {
-    pub(super) name: &'static str,
+    pub(super) name: ToolName,
     extension: Arc<dyn ProgramTool>,
     pub(super) parts: ToolDependencies,
 }
@@ -119,7 +121,7 @@ impl Tool for ExtensionTool {
             Some(asks) => {
                 let (asks, context) = self.asks(asks, context);
                 let about = (&context, long_call.as_ref().map(long::Long::call));
-                asks.eval(evaluator.clone(), request, (self.name, arguments), about, (shaper, shaped))
+                asks.eval(evaluator.clone(), request, (self.name.clone(), arguments), about, (shaper, shaped))
             }
             None => evaluator.eval(request).map(|outcome| ProgramEnd::Replied(shaped(outcome))).boxed(),
         };
@@ -132,7 +134,15 @@ impl Tool for ExtensionTool {
         };
         let told: long::WhenWaiting =
             Box::new(move |run: RunView| async move { waiting(&shaper, &run, None, &[]) }.boxed());
-        long::prepared(long_call, self.name, &context.owner.principal, &context.permit, shaper, || told, work)
+        long::prepared(
+            long_call,
+            self.name.clone(),
+            &context.owner.principal,
+            &context.permit,
+            shaper,
+            || told,
+            work,
+        )
     }
 
     fn dialect(&self) -> Option<&dyn QuestionDialect> {

@@ -13,12 +13,15 @@ pub(super) fn definition() -> Definition {
         r#"{{"type":"object","required":["op"],"properties":{{"op":{{"type":"string","enum":["stats","recent","get"]}},"limit":{{"type":"integer","minimum":1,"maximum":{MAX_LIMIT},"description":"Calls that recent shows; 20 if left out."}},"since_seconds":{{"type":"integer","minimum":1,"maximum":{MAX_SINCE},"description":"Only calls of the last so many seconds (stats, recent)."}},"errors_only":{{"type":"boolean","description":"Only failed calls (stats, recent)."}},"request_id":{{"type":"string","maxLength":{MAX_ID_BYTES},"description":"The call that get shows: its JSON-RPC id as text, or its eval_id."}}}},"additionalProperties":false}}"#
     );
     Definition {
-        name: super::head::NAME,
-        title: "PTC-Lisp diagnostics",
+        name: super::head::NAME.into(),
+        title: Some("PTC-Lisp diagnostics".into()),
         description: DESCRIPTION.into(),
         input_schema: input,
         output_schema: Some(output()),
-        annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
+        annotations: Some(
+            Annotations { read_only: true, destructive: false, idempotent: true, open_world: false }
+                .to_json(),
+        ),
         meta: None,
         long: None,
     }

@@ -32,6 +32,8 @@ pub(crate) enum Wording {
     Unexplained,
     /// `context …`, without sizes and keys that were found.
     Short,
+    /// `arguments …`: they are those of an upstream's tool.
+    Arguments,
 }
 
 impl Wording {
@@ -39,12 +41,13 @@ impl Wording {
         match self {
             Wording::Full | Wording::Unexplained => format!("argument `context` {complaint}"),
             Wording::Short => format!("context {complaint}"),
+            Wording::Arguments => format!("arguments {complaint}"),
         }
     }
 
     fn no_object(self, got: Kind) -> String {
         match self {
-            Wording::Full | Wording::Unexplained => {
+            Wording::Full | Wording::Unexplained | Wording::Arguments => {
                 self.complain(&format!("must be a JSON object, got {}", got.name()))
             }
             Wording::Short => self.complain("must be an object when supplied"),
@@ -53,7 +56,10 @@ impl Wording {
 
     fn too_large(self, size: usize, max: usize) -> String {
         let found = if self == Wording::Short { String::new() } else { format!(" ({size} > {max})") };
-        self.complain(&format!("exceeds max_context_bytes{found}"))
+        match self {
+            Wording::Arguments => self.complain(&format!("exceed the bytes of an upstream call{found}")),
+            _ => self.complain(&format!("exceeds max_context_bytes{found}")),
+        }
     }
 
     fn slash_in(self, key: &str) -> String {
@@ -62,7 +68,7 @@ impl Wording {
         let quoted = String::from_utf8_lossy(&quoted);
         let found = match self {
             Wording::Full => format!(" (would shadow PTC-Lisp namespace): {quoted}"),
-            Wording::Unexplained => format!(": {quoted}"),
+            Wording::Unexplained | Wording::Arguments => format!(": {quoted}"),
             Wording::Short => String::new(),
         };
         self.complain(&format!("keys may not contain `/`{found}"))
@@ -78,6 +84,8 @@ pub struct Arguments {
     pub context: Option<Arc<str>>,
     /// The schema of the value.
     pub output_schema: Option<Arc<OutputSchema>>,
+    /// Whether the run is to be recorded as a test, where drafts are offered.
+    pub record: bool,
 }
 
 impl Arguments {
@@ -94,7 +102,8 @@ impl Arguments {
         let members = ArgumentMembers::of(arguments)?;
         heed_unknown(members.unknown.iter(), &KNOWN)?;
         let program = program(members.given_program(), caps.max_program_bytes)?;
-        members.check(program, caps, Wording::Full)
+        let record = record(members.record)?;
+        Ok(Arguments { record, ..members.check(program, caps, Wording::Full)? })
     }
 
     /// As [`read`](Self::read), around a program that was checked already.
@@ -112,7 +121,7 @@ impl Arguments {
 }
 
 /// The arguments of the tool.
-const KNOWN: [&str; 5] = ["program", "code", "context", "output_schema", "signature"];
+const KNOWN: [&str; 6] = ["program", "code", "context", "output_schema", "record", "signature"];
 
 /// The members that matter, as sent.
 #[derive(Default)]
@@ -122,6 +131,7 @@ struct ArgumentMembers<'a> {
     code: Option<Raw<'a>>,
     context: Option<Raw<'a>>,
     output_schema: Option<Raw<'a>>,
+    record: Option<Raw<'a>>,
     signature: Option<Raw<'a>>,
     /// Names of other members, as many as are looked at.
     unknown: Vec<Cow<'a, str>>,
@@ -136,6 +146,7 @@ impl<'a> ArgumentMembers<'a> {
                 "code" => &mut members.code,
                 "context" => &mut members.context,
                 "output_schema" => &mut members.output_schema,
+                "record" => &mut members.record,
                 "signature" => &mut members.signature,
                 _ => {
                     if members.unknown.len() < MOST_COMPARED {
@@ -163,7 +174,19 @@ impl<'a> ArgumentMembers<'a> {
             return Err("argument `signature` is no longer supported; use `output_schema`".into());
         }
         let output_schema = output_schema(self.output_schema)?;
-        Ok(Arguments { program, context, output_schema })
+        Ok(Arguments { program, context, output_schema, record: false })
+    }
+}
+
+/// Whether a run is to be recorded.
+///
+/// # Errors
+/// The message that it must be a boolean.
+fn record(value: Option<Raw<'_>>) -> Result<bool, String> {
+    match value.filter(|value| value.kind() != Kind::Null) {
+        None => Ok(false),
+        Some(value) if value.kind() == Kind::Boolean => Ok(value.text() == "true"),
+        Some(value) => Err(format!("argument `record` must be true or false, got {}", value.kind().name())),
     }
 }
 
@@ -216,13 +239,7 @@ pub(crate) fn context(
     let text = value.as_str().filter(|text| text.len() <= max.saturating_mul(2));
     let value = text.as_deref().and_then(Raw::object_of).unwrap_or(value);
     let Some(mut members) = value.members() else { return Err(wording.no_object(value.kind())) };
-    // The text as sent is never shorter than its compact form.
-    if value.text().len() > max {
-        let size = value.compact_len();
-        if size > max {
-            return Err(wording.too_large(size, max));
-        }
-    }
+    checked_size(value, max, wording)?;
     let (mut empty, mut slashed) = (false, None);
     for (key, _) in &mut members {
         empty |= key.is_empty();
@@ -236,17 +253,53 @@ pub(crate) fn context(
     if let Some(key) = slashed {
         return Err(wording.slash_in(&key));
     }
+    checked_content(value, members.deepest(), wording)?;
+    Ok(Some(value.text().into()))
+}
+
+fn checked_size(value: Raw<'_>, max: usize, wording: Wording) -> Result<(), String> {
+    // The text as sent is never shorter than its compact form.
+    if value.text().len() > max {
+        let size = value.compact_len();
+        if size > max {
+            return Err(wording.too_large(size, max));
+        }
+    }
+    Ok(())
+}
+
+/// Checks a JSON object of a call that is nested `deepest` deep.
+fn checked_content(value: Raw<'_>, deepest: usize, wording: Wording) -> Result<(), String> {
     if let Some(number) = beyond_floats(value.text()) {
         let shown: String = number.chars().take(40).collect();
         return Err(wording.complain(&format!("holds a number that no float can be: {shown}")));
     }
-    if members.deepest() > MAX_CONTEXT_DEPTH {
+    if deepest > MAX_CONTEXT_DEPTH {
         return Err(wording.complain(&format!("is nested deeper than {MAX_CONTEXT_DEPTH} levels")));
     }
     if let Some(key) = repeated_key(value.text()) {
         return Err(wording.complain(&format!("gives a key twice in one object: {key:?}")));
     }
-    Ok(Some(value.text().into()))
+    Ok(())
+}
+
+/// Checks the arguments of a call that are handed on as they are written, and gives them on one line.
+///
+/// # Errors
+/// The `message` of the first check that fails.
+pub(crate) fn passed_arguments(value: Option<Raw<'_>>, max: usize) -> Result<Vec<u8>, String> {
+    let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(b"{}".to_vec()) };
+    let wording = Wording::Arguments;
+    let Some(mut members) = value.members() else {
+        return Err(format!("arguments must be an object, got {}", value.kind().name()));
+    };
+    checked_size(value, max, wording)?;
+    members.by_ref().for_each(drop);
+    checked_content(value, members.deepest(), wording)?;
+    // Line breaks are between the tokens of JSON only, where any blank does, and end a message on a pipe.
+    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let on_a_line = value.text().bytes().map(|byte| if is_break(&byte) { b' ' } else { byte });
+    Ok(on_a_line.collect())
 }
 
 /// The first number of a JSON text that is too large for a float. (Integers have no bound here.)

@@ -17,19 +17,26 @@ use ptc_runs::Runs;
 pub(super) fn definition(options: &EvalOptions, authority: Option<&Arc<Authority>>) -> Definition {
     let has_upstreams = options.card.is_some();
     let card = options.card.as_ref().map(|card| card.get(authority));
+    let programs = options.programs_alone();
     let described = |long_text| {
         let (profile, timeout) = (options.shaper.profile, options.limits.timeout);
-        descriptions::lisp_eval(profile, card.as_ref(), timeout, options.tells_of_ask, long_text)
+        let programs = programs.as_ref().map(|text| match (&text.whole, long_text) {
+            (Some(whole), LongText::Tool) => whole.as_str(),
+            _ => text.short.as_str(),
+        });
+        descriptions::lisp_eval(profile, card.as_ref(), programs, timeout, options.tells_of_ask, long_text)
     };
-    let schema = |program: &str| input_schema(program, has_upstreams, has_wait(options.runs.as_ref()));
+    let (has_wait, has_record) = (has_wait(options.runs.as_ref()), options.recent.is_some());
+    let schema = |program: &str| input_schema(program, has_upstreams, has_wait, has_record);
     let whole = card.as_ref().and_then(|card| card.whole.as_deref());
+    let whole = whole.or_else(|| programs.as_ref()?.whole.as_deref());
     Definition {
-        name: "lisp_eval",
-        title: "PTC-Lisp eval",
+        name: "lisp_eval".into(),
+        title: Some("PTC-Lisp eval".into()),
         description: described(LongText::Nowhere),
         input_schema: schema(descriptions::PROGRAM),
         output_schema: output_schema(options.shaper.profile, has_upstreams, options.runs.as_ref()),
-        annotations: annotations(has_upstreams, options.read_only),
+        annotations: Some(annotations(has_upstreams, options.read_only).to_json()),
         meta: Some(limits(options)),
         long: whole.map(|whole| {
             let beside_parameter = described(LongText::Parameter);
@@ -39,6 +46,9 @@ pub(super) fn definition(options: &EvalOptions, authority: Option<&Arc<Authority
         }),
     }
 }
+
+/// The argument `record`.
+const RECORD: &str = r#"{"type":"boolean","description":"Record the run as a test for lisp_keep."}"#;
 
 /// The hints of an evaluating tool.
 pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Annotations {
@@ -55,7 +65,8 @@ pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Ann
     }
 }
 
-fn input_schema(program: &str, has_upstreams: bool, has_wait: bool) -> String {
+/// `has_wait`, `has_record`: whether these arguments are offered.
+fn input_schema(program: &str, has_upstreams: bool, has_wait: bool, has_record: bool) -> String {
     let scope =
         if has_upstreams { " It is held against the answer, not against what tools return." } else { "" };
     object_text(|object| {
@@ -82,6 +93,9 @@ fn input_schema(program: &str, has_upstreams: bool, has_wait: bool) -> String {
         schema.end();
         if has_wait {
             properties.raw("wait_ms", schemas::WAIT_MS);
+        }
+        if has_record {
+            properties.raw("record", RECORD);
         }
         properties.end();
     })

@@ -10,27 +10,26 @@ mod tests;
 pub use options::EvalOptions;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, Render, pinned};
 use ptc_host::policy::Authority;
 use ptc_mcp::json::Raw;
 
-use super::long;
-use super::long::WhenWaiting;
-use super::shaping::{Shaper, shape, waiting};
+use super::program_call::ProgramCall;
+use super::recent_programs::{ProgramWatch, WatchedRun};
+use super::shaping::{Shaper, shape};
 use ptc_protocol::concurrency_limiter::CapacityError;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::report::{CallReport, CallUsage};
 use ptc_protocol::report::{ErrorReason, Payload};
 use ptc_protocol::tool::reply::{busy_feedback, busy_message};
 use ptc_protocol::tool::{CallContext, Definition, Preparation, Tool, ToolReply};
-use ptc_runs::{ProgramEnd, ProgramSource, ResumableProgram, RunHandle, StoredCall};
+use ptc_runs::{ProgramSource, ResumableProgram, RunHandle, StoredCall};
 
 pub use super::evaluator::Evaluator;
-pub(crate) use arguments::Wording;
 pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments};
+pub(crate) use arguments::{Wording, passed_arguments};
 pub(crate) use arguments::{program_of, without_fence};
 pub(super) use definition::{annotations, has_wait, output_schema};
 
@@ -43,6 +42,29 @@ impl EvalOptions {
         match context.result_room.filter(|_| self.fits_client) {
             Some(room) => self.shaper.fitting(room),
             None => self.shaper,
+        }
+    }
+
+    /// The request of a call for this program, with the rights, the limits and the listeners of the call.
+    pub(super) fn request(
+        &self,
+        program: impl Into<Arc<str>>,
+        context: &CallContext,
+        render: Render,
+    ) -> EvalRequest {
+        EvalRequest {
+            limits: self.limits,
+            strict_data: true,
+            render,
+            upstreams: self.upstreams.as_ref().map(pinned),
+            programs: self.programs.clone().map(|kept| kept.served_to(&context.owner.principal)),
+            progress: context.progress.clone(),
+            audience: context.audience.clone(),
+            permit: Some(context.permit.shared()),
+            principal: Some(context.owner.principal.shared_name()),
+            authority: context.owner.principal.authority().cloned(),
+            trace: context.trace.clone(),
+            ..EvalRequest::with_id(program, context.eval_id)
         }
     }
 }
@@ -60,41 +82,35 @@ impl LispEval {
         LispEval { evaluator, options }
     }
 
-    /// The answer of a call whose run waits.
-    fn when_waiting(&self, given: Option<Raw<'_>>, context: &CallContext, shaper: Shaper) -> WhenWaiting {
-        let (asks, context) = (self.options.asks.clone(), context.clone());
-        let arguments: Option<Arc<str>> = given.map(|given| given.text().into());
-        Box::new(move |run| {
-            async move {
-                match asks {
-                    Some(asks) => asks.waiting((NAME, arguments.as_deref()), &context, &run, &shaper).await,
-                    None => waiting(&shaper, &run, None, &[]),
-                }
-            }
-            .boxed()
-        })
+    /// The request of these arguments, with the watch of its run where drafts are offered.
+    fn watched(
+        &self,
+        arguments: Arguments,
+        context: &CallContext,
+        is_resumed: bool,
+    ) -> (EvalRequest, Option<ProgramWatch>) {
+        let Some(recent) = &self.options.recent else { return (self.request(arguments, context), None) };
+        let mut request = self.request(arguments.clone(), context);
+        let run = WatchedRun {
+            owner: &context.owner,
+            program: &arguments.program,
+            context: arguments.context.as_ref(),
+            record: arguments.record,
+            is_resumed,
+        };
+        let watch = ProgramWatch::begin(recent, &run, &self.options.redactor, &mut request);
+        (request, Some(watch))
     }
 
     fn request(&self, arguments: Arguments, context: &CallContext) -> EvalRequest {
         let options = &self.options;
+        let render =
+            Render { max_text_bytes: Some(options.shaper_for(context).max_result_bytes), json: false };
         EvalRequest {
             context: arguments.context,
             output_schema: arguments.output_schema,
-            limits: options.limits,
-            strict_data: true,
-            render: Render {
-                max_text_bytes: Some(options.shaper_for(context).max_result_bytes),
-                json: false,
-            },
             max_attached_bytes: options.max_attached_bytes,
-            upstreams: options.upstreams.as_ref().map(pinned),
-            progress: context.progress.clone(),
-            audience: context.audience.clone(),
-            permit: Some(context.permit.shared()),
-            principal: Some(context.owner.principal.shared_name()),
-            authority: context.owner.principal.authority().cloned(),
-            trace: context.trace.clone(),
-            ..EvalRequest::with_id(arguments.program, context.eval_id)
+            ..options.request(arguments.program, context, render)
         }
     }
 }
@@ -113,8 +129,8 @@ impl ProgramSource for LispEval {
         let given = call.arguments.as_deref().and_then(|text| Raw::parse(text).ok());
         let arguments = Arguments::read(given, &self.options.caps).ok()?;
         let context = call.context(principal)?;
-        let request = self.request(arguments, &context);
-        let shaped = shaping(&self.options, &request, self.options.shaper_for(&context));
+        let (request, watch) = self.watched(arguments, &context, true);
+        let shaped = shaping(&self.options, &request, self.options.shaper_for(&context), watch);
         let asks = self.options.asks.as_ref();
         let asker = asks.and_then(|asks| asks.asker_of_run(NAME, &context, run, call.round + 1));
         Some(ResumableProgram { request, asker, shaped: Box::new(shaped) })
@@ -126,10 +142,16 @@ fn shaping(
     options: &EvalOptions,
     request: &EvalRequest,
     shaper: Shaper,
+    watch: Option<ProgramWatch>,
 ) -> impl FnOnce(EvalOutcome) -> ToolReply + Send + use<> {
     let redactor = options.redactor.for_principal(request.principal.as_deref());
     let (asked, reports) = (RequestSummary::of(request), options.reports);
-    move |outcome| answer(outcome, asked, &shaper, &redactor, reports)
+    move |mut outcome| {
+        if let Some(watch) = watch {
+            watch.ended(&mut outcome);
+        }
+        answer(outcome, asked, &shaper, &redactor, reports)
+    }
 }
 
 impl Tool for LispEval {
@@ -142,18 +164,18 @@ impl Tool for LispEval {
     }
 
     fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Preparation {
-        let again = || -> Box<dyn FnOnce(&CallContext) -> Preparation + Send> {
-            let (tool, given) = (self.clone(), given.map(|given| given.text().to_owned()));
-            Box::new(move |context| {
-                let given = given.as_deref().and_then(|given| Raw::parse(given).ok());
-                tool.prepare(given, context)
-            })
+        let shaper = self.options.shaper_for(context);
+        let call = ProgramCall {
+            tool: NAME.into(),
+            given,
+            terms: given,
+            context,
+            asks: self.options.asks.as_ref(),
+            runs: self.options.runs.as_ref(),
+            shaper,
+            is_program: true,
         };
-        let call = (NAME, given.map(Raw::text));
-        let before = self.options.asks.as_ref().filter(|_| context.asked.retry.is_some());
-        if let Some(first) =
-            before.and_then(|asks| asks.before(call, context, self.options.shaper_for(context), again))
-        {
+        if let Some(first) = call.before(self, LispEval::prepare) {
             return first;
         }
         let refused = |message| {
@@ -164,26 +186,10 @@ impl Tool for LispEval {
             Ok(arguments) => arguments,
             Err(message) => return refused(message),
         };
-        let mut request = self.request(arguments, context);
-        let long_call = match long::begin(self.options.runs.as_ref(), given, context, &mut request) {
-            Ok(long_call) => long_call,
-            Err(message) => return refused(message),
-        };
-        let shaper = self.options.shaper_for(context);
-        let shaped = shaping(&self.options, &request, shaper);
-        let work = match &self.options.asks {
-            Some(asks) => {
-                let (call, long_call) = ((NAME, given.map(Raw::text)), long_call.as_ref());
-                let about = (context, long_call.map(long::Long::call));
-                asks.eval(self.evaluator.clone(), request, call, about, (shaper, shaped))
-            }
-            None => {
-                let eval = self.evaluator.eval(request);
-                async move { ProgramEnd::Replied(shaped(eval.await)) }.boxed()
-            }
-        };
-        let waiting = || self.when_waiting(given, context, shaper);
-        long::prepared(long_call, NAME, &context.owner.principal, &context.permit, shaper, waiting, work)
+        let (request, watch) = self.watched(arguments, context, context.asked.retry.is_some());
+        let recording = watch.as_ref().map(|watch| watch.evaluator(&self.evaluator));
+        let shaped = shaping(&self.options, &request, shaper, watch);
+        call.prepared(recording.as_ref().unwrap_or(&self.evaluator), request, shaped).unwrap_or_else(refused)
     }
 
     fn busy(&self, full: CapacityError) -> ToolReply {

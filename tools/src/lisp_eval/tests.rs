@@ -68,6 +68,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         upstreams: None,
         max_attached_bytes: 5 << 20,
         fits_client: true,
+        programs: None,
         card: None,
         read_only: false,
         redactor,
@@ -75,6 +76,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         tells_of_ask: false,
         asks: None,
         runs: None,
+        recent: None,
     };
     (LispEval::new(canned.clone(), options), canned)
 }
@@ -309,5 +311,6 @@ fn the_definition_is_valid_json_schema() {
     assert_eq!(input["required"], json!(["program"]));
     let meta: Value = serde_json::from_str(&definition.meta.unwrap()).unwrap();
     assert_eq!(meta["limits"]["max_program_bytes"], 20);
-    assert!(definition.annotations.read_only && definition.annotations.idempotent);
+    let annotations = definition.annotations.unwrap();
+    assert!(annotations.contains("\"readOnlyHint\":true") && annotations.contains("\"idempotentHint\":true"));
 }

@@ -12,8 +12,8 @@ const CARD: &str = "Give a bounded task in plain language; the server plans and 
 /// The listing with this summary of the upstreams.
 pub(super) fn definition(options: &TaskOptions, summary: &str) -> Definition {
     Definition {
-        name: NAME,
-        title: "PTC-Lisp task",
+        name: NAME.into(),
+        title: Some("PTC-Lisp task".into()),
         description: format!("{CARD}\n\nWhat the upstreams can do:\n{summary}"),
         input_schema: json!({"type": "object", "required": ["task"], "properties": {
             "task": {"type": "string", "description": "The task in plain language; must contain more than whitespace."},
@@ -24,7 +24,7 @@ pub(super) fn definition(options: &TaskOptions, summary: &str) -> Definition {
         }})
         .to_string(),
         output_schema: Some(output_schema().to_string()),
-        annotations: annotations(true, options.read_only),
+        annotations: Some(annotations(true, options.read_only).to_json()),
         meta: None,
         long: None,
     }

@@ -46,13 +46,13 @@ impl TaskJournal {
     }
 
     pub(super) fn task_starts(&self, model: &str) {
-        info!(event = "ptc_lisp.agentic_task.start", request_id = %self.request_id, trace_id = %self.trace_id, model);
+        info!(event = "ptc_lisp.agentic_task.start", rpc_id = %self.request_id, trace_id = %self.trace_id, model);
         self.keep("ptc_lisp.agentic_task.start", None, json!({"model": model}), Value::Null);
     }
 
     pub(super) fn task_stops(&self, reason: Option<&str>, took: Duration) {
         let (status, reason, duration_ms) = (status(reason), reason.unwrap_or_default(), millis(took));
-        info!(event = "ptc_lisp.agentic_task.stop", request_id = %self.request_id, trace_id = %self.trace_id, status,
+        info!(event = "ptc_lisp.agentic_task.stop", rpc_id = %self.request_id, trace_id = %self.trace_id, status,
             reason, duration_ms);
         self.keep(
             "ptc_lisp.agentic_task.stop",
@@ -66,7 +66,7 @@ impl TaskJournal {
     pub(super) fn planner_starts(&self, model: &str, messages: &[(&str, &str)]) {
         let prompt: String = messages.iter().map(|(_, content)| *content).collect();
         let (bytes, hash) = (prompt.len(), sha256_hex(prompt.as_bytes()));
-        info!(event = "ptc_lisp.agentic_planner.start", request_id = %self.request_id, trace_id = %self.trace_id, model,
+        info!(event = "ptc_lisp.agentic_planner.start", rpc_id = %self.request_id, trace_id = %self.trace_id, model,
             prompt_bytes = bytes, prompt_sha256 = %hash);
         let messages: Vec<Value> =
             messages.iter().map(|(role, content)| json!({"role": role, "content": content})).collect();
@@ -80,7 +80,7 @@ impl TaskJournal {
         let (status, output, duration_ms) = (status(reason), output.unwrap_or_default(), millis(took));
         let (bytes, hash) = (output.len(), sha256_hex(output.as_bytes()));
         let reason = reason.unwrap_or_default();
-        info!(event = "ptc_lisp.agentic_planner.stop", request_id = %self.request_id, trace_id = %self.trace_id, model,
+        info!(event = "ptc_lisp.agentic_planner.stop", rpc_id = %self.request_id, trace_id = %self.trace_id, model,
             status, reason, duration_ms, output_bytes = bytes, output_sha256 = %hash);
         let metadata = json!({
             "model": model, "status": status, "reason": reason, "output_bytes": bytes, "output_sha256": hash,

@@ -1,6 +1,7 @@
 //! Options of `lisp_task`.
 
 use super::config::PlannerConfig;
+use crate::callable_programs::CallablePrograms;
 use crate::lisp_eval::ArgumentCaps;
 use ptc_agent::llm::Llm;
 use ptc_host::catalog::Catalog;
@@ -84,6 +85,8 @@ pub struct TaskOptions {
     pub model_name: String,
     /// Answers `tool/call` and discovery.
     pub upstreams: Arc<dyn HostCalls>,
+    /// The kept programs, which programs may call; `None` if none are served.
+    pub programs: Option<Arc<dyn CallablePrograms>>,
     /// What is told of all upstreams.
     pub known: SharedTaskCatalog,
     /// Makes what the planner of one caller is told, whom the policy may not show all upstreams, or who has lists of its own.

@@ -73,6 +73,7 @@ pub(super) async fn run(
     let run_options = RunOptions {
         principal: Some(principal.shared_name()),
         authority: principal.authority().cloned(),
+        programs: options.programs.clone().map(|kept| kept.served_to(&principal)),
         ..run_options(options, &task, &planner, &ledger, &journal, trace_id.clone())
     };
     let ran = agent.run(run_options).await;

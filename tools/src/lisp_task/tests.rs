@@ -105,6 +105,7 @@ fn options(model: Result<Arc<dyn Llm>, String>) -> TaskOptions {
     let redactor = Redactor::new();
     redactor.register([&Secret::new("hunter2-hunter2")]).unwrap();
     TaskOptions {
+        programs: None,
         engine: Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap(),
         model,
         model_name: "openrouter:mock".into(),

@@ -14,7 +14,7 @@ use ptc_mcp::json::Raw;
 use super::shaping::{Shaper, running};
 use ptc_protocol::concurrency_limiter::PermitLoan;
 use ptc_protocol::principal::Principal;
-use ptc_protocol::tool::{CallContext, Preparation, ToolReply};
+use ptc_protocol::tool::{CallContext, Preparation, ToolName, ToolReply};
 use ptc_runs::{Attended, Driver, ProgramEnd, RunError, RunView, Runs, Status};
 
 pub use arguments::MAX_WAIT;
@@ -26,9 +26,18 @@ pub(super) struct Long {
     call: Driver,
     /// True if its client takes tasks.
     takes_tasks: bool,
+    /// True if the call goes on with a program.
+    resumes: bool,
+    /// Whether it is a program in the eyes of the policy.
+    is_program: bool,
 }
 
 impl Long {
+    /// The same, as a program in the eyes of the policy, or none.
+    pub(super) fn counted(self, is_program: bool) -> Long {
+        Long { is_program, ..self }
+    }
+
     /// Its call.
     pub(super) fn call(&self) -> &Driver {
         &self.call
@@ -55,9 +64,9 @@ pub(super) fn begin(
     if wait.is_none() && !settings.keeps {
         return Ok(None);
     }
-    let takes_tasks = context.asked.takes_tasks;
+    let (takes_tasks, resumes) = (context.asked.takes_tasks, context.asked.retry.is_some());
     let call = runs.lengthen(wait, request).map(|call| call.told_as_task(takes_tasks));
-    Ok(call.map(|call| Long { runs: runs.clone(), call, takes_tasks }))
+    Ok(call.map(|call| Long { runs: runs.clone(), call, takes_tasks, resumes, is_program: true }))
 }
 
 /// The answer of a call whose run waits.
@@ -66,28 +75,33 @@ pub(super) type WhenWaiting = Box<dyn FnOnce(RunView) -> BoxFuture<'static, Tool
 /// The program, prepared for running.
 pub(super) fn prepared(
     long: Option<Long>,
-    tool: &'static str,
+    tool: impl Into<ToolName>,
     principal: &Principal,
     loan: &PermitLoan,
     shaper: Shaper,
     waiting: impl FnOnce() -> WhenWaiting,
     work: BoxFuture<'static, ProgramEnd>,
 ) -> Preparation {
-    let Some(Long { runs, call, takes_tasks }) = long else {
+    let Some(Long { runs, call, takes_tasks, resumes, is_program }) = long else {
         return Preparation::Gated(work.map(ProgramEnd::alone).boxed());
     };
     if call.is_long() && !runs.has_room(principal) {
         return Preparation::Done(RunError::TooMany.reply());
     }
-    let mut permit = match runs.enter(principal) {
+    let entered = match (is_program, resumes) {
+        (false, _) => runs.enter_call(principal),
+        (true, true) => runs.enter_again(principal),
+        (true, false) => runs.enter(principal),
+    };
+    let mut permit = match entered {
         Ok(permit) => permit,
         Err(full) => return Preparation::Full(full),
     };
     loan.bind(&mut permit);
-    let waiting = waiting();
+    let (waiting, tool) = (waiting(), tool.into());
     let principal = principal.clone();
     let answer = async move {
-        let run = match call.attend(runs.clone(), principal.clone(), tool, work, permit).await {
+        let run = match call.attend(runs.clone(), principal.clone(), &tool, work, permit).await {
             Ok(Attended::Replied(reply)) => return reply,
             Ok(Attended::Run(run)) => match run.into_reply() {
                 Ok(reply) => return reply,

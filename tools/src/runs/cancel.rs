@@ -26,14 +26,14 @@ impl Tool for CancelTool {
         // A cancelled run has a branch of its own besides those of a run that had ended before.
         let end = |schema: String| schema.strip_suffix("]}").map(str::to_owned);
         Definition {
-            name: "lisp_cancel",
-            title: "PTC-Lisp: cancel a program",
+            name: "lisp_cancel".into(),
+            title: Some("PTC-Lisp: cancel a program".into()),
             description: "Stops a program that was answered with `running`, and its upstream calls. What it has done is done. If it had \
                           ended before, the answer is its result."
                 .into(),
             input_schema: r#"{"type":"object","required":["run_id"],"properties":{"run_id":{"type":"string"}}}"#.into(),
             output_schema: schema.and_then(end).map(|begin| format!("{begin},{}]}}", cancelled_branch())),
-            annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
+            annotations: Some(Annotations { read_only: false, destructive: true, idempotent: true, open_world: false }.to_json()),
             meta: None,
             long: None,
         }

@@ -24,8 +24,8 @@ const INPUT: &str = r#"{"type":"object","required":["run_id"],"properties":{"run
 impl Tool for ResumeTool {
     fn definition(&self) -> Definition {
         Definition {
-            name: "lisp_resume",
-            title: "PTC-Lisp: answer a waiting program",
+            name: "lisp_resume".into(),
+            title: Some("PTC-Lisp: answer a waiting program".into()),
             description: "Goes on with a program that was answered with `waiting`. Ask the user each question that lisp_resume answers, and \
                           bring their answers; never answer for them. Questions answered elsewhere need no answer here: call with the \
                           run_id alone once they are. The answer is the program's result, or `waiting` or `running` again."
@@ -36,7 +36,7 @@ impl Tool for ResumeTool {
                 self.options.card.is_some(),
                 self.options.runs.as_ref(),
             ),
-            annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: true },
+            annotations: Some(Annotations { read_only: false, destructive: true, idempotent: true, open_world: true }.to_json()),
             meta: None,
             long: None,
         }

@@ -86,6 +86,7 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
         upstreams: None,
         max_attached_bytes: 0,
         fits_client: false,
+        programs: None,
         card: None,
         read_only: false,
         redactor: Redactor::new(),
@@ -93,6 +94,7 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
         tells_of_ask: false,
         asks: None,
         runs: Some(runs),
+        recent: None,
     };
     let late = Arc::new(Late { engine, waiting: Mutex::default(), timeout: Mutex::default() });
     let mut tools: Vec<Box<dyn Tool>> = vec![Box::new(LispEval::new(late.clone(), options.clone()))];

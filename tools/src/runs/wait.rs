@@ -22,14 +22,14 @@ const INPUT: &str = r#"{"type":"object","required":["run_id"],"properties":{"run
 impl Tool for WaitTool {
     fn definition(&self) -> Definition {
         Definition {
-            name: "lisp_wait",
-            title: "PTC-Lisp: wait for a program",
+            name: "lisp_wait".into(),
+            title: Some("PTC-Lisp: wait for a program".into()),
             description: "Waits for a program that was answered with `running`, and gives its result. If it still runs after wait_ms the \
                           answer is `running` again, with what it has printed since: call again. Waiting changes nothing."
                 .into(),
             input_schema: INPUT.into(),
             output_schema: output_schema(self.options.shaper.profile, self.options.card.is_some(), self.options.runs.as_ref()),
-            annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
+            annotations: Some(Annotations { read_only: true, destructive: false, idempotent: true, open_world: false }.to_json()),
             meta: None,
             long: None,
         }

@@ -16,12 +16,12 @@ pub(super) struct Close(pub(super) Arc<Directory>);
 impl Tool for Close {
     fn definition(&self) -> Definition {
         Definition {
-            name: "lisp_session_close",
-            title: "PTC-Lisp session: close",
+            name: "lisp_session_close".into(),
+            title: Some("PTC-Lisp session: close".into()),
             description: "Closes a session: its values are gone, and an evaluation that runs on it is ended.".into(),
             input_schema: r#"{"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"reason":{"type":"string","description":"Echoed in the answer."}}}"#.into(),
             output_schema: Some(schemas::output(&["status", "session_id", "closed"])),
-            annotations: schemas::hints(false, true, false),
+            annotations: Some(schemas::hints(false, true, false).to_json()),
             meta: None,
             long: None,
         }

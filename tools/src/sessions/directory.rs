@@ -20,12 +20,10 @@ use super::resident::Resident;
 use super::stored::{Keeping, Stored};
 use super::text::Values;
 use ptc_observers::metrics::{Exposition, MetricKind};
-use ptc_observers::sources::SessionSource;
+use ptc_observers::sources::{SessionSource, SessionSummaries};
 use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::settings::Sessions;
 
-/// Maximum number of a principal's sessions shown.
-const MAX_LISTED: usize = 200;
 /// How much longer than its program's time limit a lease lasts.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
 
@@ -177,12 +175,11 @@ fn new_id() -> Arc<str> {
 }
 
 impl SessionSource for Directory {
-    fn summaries_of(&self, principal: &Principal) -> Vec<String> {
-        let found = match &self.place {
+    fn summaries_of(&self, principal: Option<&Principal>) -> SessionSummaries {
+        match &self.place {
             Place::Process(resident) => resident.summaries_of(principal),
             Place::Store(stored) => stored.summaries_here(principal),
-        };
-        latest_first(found).take(MAX_LISTED).collect()
+        }
     }
 
     fn is_part(&self) -> bool {

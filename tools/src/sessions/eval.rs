@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render, pinned};
+use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
 use ptc_mcp::json::{Kind, Raw, object_text};
 
 use super::arguments::{Arguments, args_error};
@@ -98,24 +98,13 @@ impl Eval {
             return Err("program exceeds max_program_bytes".into());
         }
         let checked = EvalArguments::read_around(without_fence(&program), arguments, caps, Wording::Short)?;
+        let max_text_bytes = Some(self.options.shaper_for(context).max_result_bytes);
+        let render = Render { max_text_bytes, json: false };
         Ok(EvalRequest {
             context: checked.context,
             output_schema: checked.output_schema,
-            limits: self.options.limits,
-            strict_data: true,
-            render: Render {
-                max_text_bytes: Some(self.options.shaper_for(context).max_result_bytes),
-                json: false,
-            },
             max_attached_bytes: self.options.max_attached_bytes,
-            upstreams: self.options.upstreams.as_ref().map(pinned),
-            progress: context.progress.clone(),
-            audience: context.audience.clone(),
-            permit: Some(context.permit.shared()),
-            principal: Some(context.owner.principal.shared_name()),
-            authority: context.owner.principal.authority().cloned(),
-            trace: context.trace.clone(),
-            ..EvalRequest::with_id(checked.program, context.eval_id)
+            ..self.options.request(checked.program, context, render)
         })
     }
 }
@@ -126,17 +115,20 @@ impl Eval {
         let Annotations { read_only, destructive, open_world, .. } =
             annotations(options.card.is_some(), options.read_only);
         Definition {
-            name: "lisp_session_eval",
-            title: "PTC-Lisp session: eval",
+            name: "lisp_session_eval".into(),
+            title: Some("PTC-Lisp session: eval".into()),
             description: descriptions::lisp_session_eval(
                 options.card.as_ref().map(|card| card.get(authority)).as_ref(),
+                options.programs_alone().as_ref().map(|text| text.short.as_str()),
                 options.limits.timeout,
                 options.tells_of_ask,
             ),
             input_schema: input(has_wait(options.runs.as_ref())),
             output_schema: (options.shaper.profile != Profile::Slim)
                 .then(|| schemas::output_of_eval(options.runs.as_ref())),
-            annotations: Annotations { read_only, destructive, idempotent: false, open_world },
+            annotations: Some(
+                Annotations { read_only, destructive, idempotent: false, open_world }.to_json(),
+            ),
             meta: None,
             long: None,
         }

@@ -26,12 +26,12 @@ pub(super) struct Forget {
 impl Tool for Forget {
     fn definition(&self) -> Definition {
         Definition {
-            name: "lisp_session_forget",
-            title: "PTC-Lisp session: forget",
+            name: "lisp_session_forget".into(),
+            title: Some("PTC-Lisp session: forget".into()),
             description: "Removes definitions by name (bindings) or everything of a kind (clear) from a session.".into(),
             input_schema: r#"{"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"bindings":{"type":"array","items":{"type":"string"},"description":"Names; unknown ones are ignored."},"clear":{"type":"array","items":{"enum":["memory","history","prints","tool_calls","upstream_calls"]}}}}"#.into(),
             output_schema: Some(schemas::output(&["status", "session_id"])),
-            annotations: schemas::hints(false, true, false),
+            annotations: Some(schemas::hints(false, true, false).to_json()),
             meta: None,
             long: None,
         }

@@ -56,12 +56,12 @@ impl View {
 impl Tool for Inspect {
     fn definition(&self) -> Definition {
         Definition {
-            name: "lisp_session_inspect",
-            title: "PTC-Lisp session: inspect",
+            name: "lisp_session_inspect".into(),
+            title: Some("PTC-Lisp session: inspect".into()),
             description: "Shows what a session holds: definitions, recent results, prints, calls, limits and usage.".into(),
             input_schema: r#"{"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"view":{"type":"string","enum":["overview","memory","prints","tool_calls","history","limits"],"description":"Default: overview."}}}"#.into(),
             output_schema: Some(schemas::output(&["status", "session_id", "session"])),
-            annotations: schemas::hints(true, false, true),
+            annotations: Some(schemas::hints(true, false, true).to_json()),
             meta: None,
             long: None,
         }

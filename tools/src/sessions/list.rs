@@ -21,12 +21,12 @@ pub(super) struct List {
 impl Tool for List {
     fn definition(&self) -> Definition {
         Definition {
-            name: "lisp_session_list",
-            title: "PTC-Lisp session: list",
+            name: "lisp_session_list".into(),
+            title: Some("PTC-Lisp session: list".into()),
             description: "Lists your open sessions, the latest used first, without their values.".into(),
             input_schema: r#"{"type":"object","properties":{},"additionalProperties":false}"#.into(),
             output_schema: Some(schemas::output(&["status", "count", "sessions"])),
-            annotations: schemas::hints(true, false, true),
+            annotations: Some(schemas::hints(true, false, true).to_json()),
             meta: None,
             long: None,
         }

@@ -7,7 +7,8 @@ use ptc_mcp::json::{Object, object_text};
 
 use super::environment::Environment;
 use super::journal::Journal;
-use ptc_protocol::principal::Owner;
+use ptc_observers::sources::SessionSummaries;
+use ptc_protocol::principal::{Owner, Principal};
 use ptc_protocol::timestamp::instant;
 
 /// A session without its values.
@@ -27,6 +28,8 @@ pub(super) struct Record {
     pub(super) journal: Journal,
 }
 
+/// Maximum number of sessions that the console lists.
+const MAX_LISTED: usize = 200;
 /// The size of an empty set of bindings.
 pub(super) const EMPTY_BYTES: u64 = 6;
 
@@ -73,21 +76,36 @@ impl Record {
 
     /// A summary without the values, and whether a program runs on the session.
     pub(super) fn summary(&self, id: &str, redactor: &Redactor, running: bool) -> String {
-        let redactor = redactor.for_principal(Some(self.owner.principal.name()));
+        object_text(|object| self.write_summary(object, id, redactor, running))
+    }
+
+    /// The same, with whose it is.
+    pub(super) fn summary_with_owner(&self, id: &str, redactor: &Redactor, running: bool) -> String {
         object_text(|object| {
-            object.string("session_id", id);
-            match &self.title {
-                Some(title) => object.string("title", &redactor.scrub(title)),
-                None => object.raw("title", "null"),
-            }
-            object.integer("turn", self.turn);
-            object.string("created_at", &instant(self.created));
-            object.string("updated_at", &instant(self.updated));
-            object.string("expires_at", &instant(self.expires));
-            object.string("eval_status", if running { "running" } else { "idle" });
-            object.integer("memory_bytes", self.memory_bytes);
-            object.integer("binding_count", self.binding_count as u64);
+            object.string("principal", self.owner.principal.name());
+            self.write_summary(object, id, redactor, running);
         })
+    }
+
+    fn write_summary(&self, object: &mut Object<'_>, id: &str, redactor: &Redactor, running: bool) {
+        let redactor = redactor.for_principal(Some(self.owner.principal.name()));
+        object.string("session_id", id);
+        match &self.title {
+            Some(title) => object.string("title", &redactor.scrub(title)),
+            None => object.raw("title", "null"),
+        }
+        object.integer("turn", self.turn);
+        object.string("created_at", &instant(self.created));
+        object.string("updated_at", &instant(self.updated));
+        object.string("expires_at", &instant(self.expires));
+        object.string("eval_status", if running { "running" } else { "idle" });
+        object.integer("memory_bytes", self.memory_bytes);
+        object.integer("binding_count", self.binding_count as u64);
+    }
+
+    /// True if it belongs to this principal, if one is given.
+    pub(super) fn is_of(&self, principal: Option<&Principal>) -> bool {
+        principal.is_none_or(|principal| self.owner.principal == *principal)
     }
 
     /// The `usage` object. The history is stored with the values.
@@ -109,6 +127,26 @@ impl Record {
             }
         })
     }
+}
+
+/// An open session as the console lists it: its id, its record, and whether a program runs on it.
+pub(super) type ListedSession<'s> = (&'s str, &'s Record, bool);
+
+/// Summaries of the sessions that were used last, by one pass over all that are open: only those that are listed become text.
+pub(super) fn latest_summaries<'s>(
+    open: impl Iterator<Item = ListedSession<'s>>,
+    redactor: &Redactor,
+) -> SessionSummaries {
+    let mut open: Vec<ListedSession<'s>> = open.collect();
+    let count = open.len();
+    let by_time = |session: &ListedSession<'s>| std::cmp::Reverse(session.1.updated);
+    if count > MAX_LISTED {
+        open.select_nth_unstable_by_key(MAX_LISTED, by_time);
+        open.truncate(MAX_LISTED);
+    }
+    open.sort_by_key(by_time);
+    let latest = open.iter().map(|(id, record, running)| record.summary_with_owner(id, redactor, *running));
+    SessionSummaries { count, latest: latest.collect() }
 }
 
 /// The `session` object of an answer to a program.

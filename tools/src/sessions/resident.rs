@@ -13,9 +13,10 @@ use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::environment::{Environment, MODE, later};
-use super::record::{Description, Record};
+use super::record::{Description, Record, latest_summaries};
 use super::refusal::Refusal;
 use super::text::Values;
+use ptc_observers::sources::SessionSummaries;
 use ptc_protocol::principal::{Owner, Principal};
 
 /// Closed sessions that are still distinguished from unknown ones.
@@ -192,13 +193,14 @@ impl Resident {
         found
     }
 
-    /// Summaries of a principal's sessions with the times of their last uses.
-    pub(super) fn summaries_of(&self, principal: &Principal) -> Vec<(Timestamp, String)> {
+    /// Summaries of the sessions of a principal, or of all callers.
+    pub(super) fn summaries_of(&self, principal: Option<&Principal>) -> SessionSummaries {
         let now = self.env.now();
         let inner = self.lock();
-        let own = inner.open.iter().filter(|(_, session)| session.record.owner.principal == *principal);
-        let open = own.filter(|(_, session)| self.is_over(session, now).is_none());
-        open.map(|(id, session)| self.summary(id, session)).collect()
+        let seen = inner.open.iter().filter(|(_, session)| session.record.is_of(principal));
+        let open = seen.filter(|(_, session)| self.is_over(session, now).is_none());
+        let listed = open.map(|(id, session)| (&**id, &session.record, session.running.is_some()));
+        latest_summaries(listed, &self.env.redactor)
     }
 
     fn summary(&self, id: &str, session: &ResidentSession) -> (Timestamp, String) {

@@ -25,14 +25,14 @@ pub(super) struct Start(pub(super) Arc<Directory>);
 impl Tool for Start {
     fn definition(&self) -> Definition {
         Definition {
-            name: "lisp_session_start",
-            title: "PTC-Lisp session: start",
+            name: "lisp_session_start".into(),
+            title: Some("PTC-Lisp session: start".into()),
             description: "Opens a session for lisp_session_eval. Its definitions and last three results stay until it \
                 is closed, rests too long or reaches expires_at. Answers session_id and limits."
                 .into(),
             input_schema: r#"{"type":"object","properties":{"title":{"type":"string","description":"A name to tell sessions apart."},"ttl_ms":{"type":"integer","minimum":1,"description":"Longest life; can only shorten the server's own limit."}},"additionalProperties":false}"#.into(),
             output_schema: Some(schemas::output(&["status", "session_id"])),
-            annotations: schemas::hints(false, false, false),
+            annotations: Some(schemas::hints(false, false, false).to_json()),
             meta: None,
             long: None,
         }

@@ -136,6 +136,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         upstreams: None,
         max_attached_bytes: 5 << 20,
         fits_client: true,
+        programs: None,
         card: None,
         read_only: false,
         redactor,
@@ -143,6 +144,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         tells_of_ask: false,
         asks: None,
         runs: None,
+        recent: None,
     };
     let tools = tools(&directory, options);
     let definitions = tools.iter().map(|tool| tool.definition()).collect();

@@ -15,12 +15,20 @@ pub struct Shaper {
     pub max_result_bytes: usize,
     /// Longest printed text, in bytes, if the client has less room than the profile would allow.
     pub room: Option<usize>,
+    /// True for a tool whose results have a schema of its own: what is not finished is structured content then, whatever the profile
+    /// is, since clients take no other answer of it that is no error.
+    pub has_own_schema: bool,
 }
 
 impl Shaper {
     /// With the limits of the profile and `max_result_bytes`, for any client.
     pub fn new(profile: Profile, max_result_bytes: usize) -> Self {
-        Shaper { profile, max_result_bytes, room: None }
+        Shaper { profile, max_result_bytes, room: None, has_own_schema: false }
+    }
+
+    /// The profile of answers about a program that waits or runs.
+    pub(super) fn unfinished(&self) -> Profile {
+        if self.has_own_schema { Profile::Structured } else { self.profile }
     }
 
     /// The same for a client that passes on a text of `room` bytes whole: two thirds for the value, the rest of that

@@ -24,7 +24,7 @@ pub(in super::super) fn running(shaper: &Shaper, run: &RunView) -> ToolReply {
             object.integer("prints_omitted", omitted);
         })
     };
-    let reply = match shaper.profile {
+    let reply = match shaper.unfinished() {
         Profile::Slim => ToolReply::text(false, text(run, shown, omitted)),
         Profile::Structured => ToolReply::structured(false, text(run, shown, omitted), structured()),
         Profile::Debug => ToolReply::mirrored(false, structured()),

@@ -23,7 +23,7 @@ pub(in super::super) fn waiting(
 ) -> ToolReply {
     let page = console.map(|console| format!("{console}#q={}", run.run_id));
     let structured = || structured(run, page.as_deref(), notes);
-    let reply = match shaper.profile {
+    let reply = match shaper.unfinished() {
         Profile::Slim => ToolReply::text(false, text(run, page.as_deref(), notes)),
         Profile::Structured => ToolReply::structured(false, text(run, page.as_deref(), notes), structured()),
         Profile::Debug => ToolReply::mirrored(false, structured()),

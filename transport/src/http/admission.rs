@@ -69,14 +69,16 @@ pub(super) fn check_source(
     Ok(())
 }
 
-/// A valid token always passes; the limiter applies only to guesses.
+/// A valid token always passes; the limiter applies only to guesses, and to the questions to an issuer that they would cause.
 async fn authenticate<'e>(
     endpoint: &'e Endpoint,
     peer: IpAddr,
     target: Target<'_>,
     headers: &Headers<'_>,
 ) -> Result<KnownCaller<'e>, Box<HttpResponse>> {
-    let why = match endpoint.authenticator.caller(target.query, headers).await {
+    let is_blocked =
+        || endpoint.limiter.as_ref().is_some_and(|limiter| limiter.is_blocked(peer, time::now()));
+    let why = match endpoint.authenticator.caller(target.query, headers, is_blocked).await {
         Ok(caller) => {
             if let Some(limiter) = &endpoint.limiter {
                 limiter.succeeded(peer);
@@ -122,6 +124,17 @@ async fn authenticate<'e>(
 
 /// True if `Host`, or the HTTP/2 authority in its place, names this machine, or the server as `--public-url` does.
 fn has_own_host(endpoint: &Endpoint, authority: Option<&str>, headers: &Headers<'_>) -> bool {
+    let own = |authority: &str| endpoint.public_url.as_ref().is_some_and(|url| url.has_authority(authority));
+    names_each(authority, headers, |authority| is_loopback_authority(authority) || own(authority))
+}
+
+/// True if `Host`, or the HTTP/2 authority in its place, names this machine.
+pub(super) fn names_loopback(authority: Option<&str>, headers: &Headers<'_>) -> bool {
+    names_each(authority, headers, is_loopback_authority)
+}
+
+/// True if a request names a host, and `is_named` holds of each that it names.
+fn names_each(authority: Option<&str>, headers: &Headers<'_>, is_named: impl Fn(&str) -> bool) -> bool {
     // Two `Host` headers are refused.
     let Ok(host) = headers.host.only() else { return false };
     let host = match host.map(HeaderValue::to_str).transpose() {
@@ -130,12 +143,6 @@ fn has_own_host(endpoint: &Endpoint, authority: Option<&str>, headers: &Headers<
     };
     match (host, authority) {
         (None, None) => false,
-        (host, authority) => {
-            let own =
-                |authority| endpoint.public_url.as_ref().is_some_and(|url| url.has_authority(authority));
-            host.into_iter()
-                .chain(authority)
-                .all(|authority| is_loopback_authority(authority) || own(authority))
-        }
+        (host, authority) => host.into_iter().chain(authority).all(is_named),
     }
 }

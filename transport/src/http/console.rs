@@ -12,7 +12,7 @@ use super::answer::{self, HttpResponse, data, is_read};
 use super::endpoint::{Endpoint, RequestFacts};
 use super::headers::Headers;
 use super::sign_in::{admit_person, offer};
-use super::{console_calls, console_runs, console_trial, small_body};
+use super::{console_calls, console_drafts, console_runs, console_trial, small_body};
 use ptc_observers::console::{Facts, PAGE as FILES};
 use ptc_protocol::operator::OperatorUse;
 
@@ -60,6 +60,9 @@ pub(super) async fn answer(
     if console_runs::is_path(path) {
         return Some(console_runs::answer(endpoint, &caller, method, path, uri.query(), headers, body).await);
     }
+    if console_drafts::is_path(path) {
+        return Some(console_drafts::answer(endpoint, &caller, method, path, headers, body).await);
+    }
     if matches!(path, CALLS | TRIAL) {
         if *method != Method::POST {
             return Some(answer::method_not_allowed("POST"));
@@ -90,6 +93,12 @@ pub(super) async fn answer(
             if endpoint.authenticator.is_shared() {
                 endpoint.record_operator(&caller, OperatorUse::SeeLoad);
                 endpoint.record_operator(&caller, OperatorUse::SeeAccounts);
+                if endpoint.telemetry.sources.sessions.is_some() {
+                    endpoint.record_operator(&caller, OperatorUse::SeeSessions);
+                }
+                if endpoint.telemetry.sources.upstreams.is_some() {
+                    endpoint.record_operator(&caller, OperatorUse::SeeUpstreams);
+                }
             }
             // What others use tells that they are there.
             let sees_all = operator || !endpoint.authenticator.is_shared();
@@ -115,5 +124,7 @@ pub(super) async fn answer(
 
 /// True if the answer to `path` must not be stored by any cache.
 pub(super) fn holds_data(path: &str) -> bool {
-    matches!(path, STATE | CATALOG | SIGN_INS | CALLS | TRIAL) || console_runs::is_path(path)
+    matches!(path, STATE | CATALOG | SIGN_INS | CALLS | TRIAL)
+        || console_runs::is_path(path)
+        || console_drafts::is_path(path)
 }

@@ -15,7 +15,7 @@ use super::auth::HttpCaller;
 use super::endpoint::Endpoint;
 use super::headers::Headers;
 use super::small_body;
-use ptc_observers::audit::AuditLog;
+use ptc_observers::audit::{AuditLog, OperatorSubject};
 use ptc_observers::console::{RunsFacts, cancelled, taken, whole_question};
 use ptc_protocol::operator::OperatorUse;
 use ptc_protocol::principal::Principal;
@@ -144,7 +144,7 @@ impl Viewer<'_> {
     fn records(&self, seen: OperatorUse, owner: &str, run_id: &str) {
         let own = self.principal.name();
         if let Some(audit) = self.audit.filter(|_| owner != own) {
-            audit.operator(own, seen, Some((owner, run_id)));
+            audit.operator(own, seen, Some(OperatorSubject::Run { owner, run_id }));
         }
     }
 

@@ -89,6 +89,7 @@ fn message(endpoint: &Endpoint, caller: &HttpCaller, body: &[u8]) -> Result<Stri
     let viewer = endpoint.service.present(&caller.principal);
     let Some(only_reads) = endpoint.telemetry.console_tool_only_reads(&viewer, &trial.upstream, &trial.tool)
     else {
+        endpoint.telemetry.console_tool_not_found(&viewer, &trial.upstream, &trial.tool);
         return Err(refused(StatusCode::NOT_FOUND, "tool not found".to_owned()));
     };
     if !only_reads && !trial.confirmed {

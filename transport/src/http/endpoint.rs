@@ -177,6 +177,7 @@ impl Endpoint {
             false if self.telemetry.sources.state.as_ref().is_some_and(ServerState::is_lost) => {
                 Readiness::StateUnavailable
             }
+            false if self.telemetry.is_audit_lost() => Readiness::AuditUnavailable,
             false if self.sessions.is_saturated() => Readiness::Saturated,
             false => Readiness::Ready,
         }

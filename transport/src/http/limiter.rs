@@ -52,6 +52,17 @@ impl Limiter {
         self.limit.block
     }
 
+    /// Whether failures of `source` are blocked now.
+    pub(super) fn is_blocked(&self, source: IpAddr, now: Instant) -> bool {
+        self.any.load(Ordering::Acquire)
+            && self
+                .sources
+                .lock()
+                .get(&source)
+                .and_then(|row| row.blocked_until)
+                .is_some_and(|until| until > now)
+    }
+
     /// Counts a failed attempt of `source`.
     pub(super) fn failed(&self, source: IpAddr, now: Instant) -> AttemptVerdict {
         let mut sources = self.sources.lock();
@@ -126,6 +137,9 @@ mod tests {
         let at = |ms: u64| limiter.failed(source, start + Duration::from_millis(ms));
         assert_eq!([at(0), at(1)], [AttemptVerdict::Refused { armed: false }; 2]);
         assert_eq!(at(2), AttemptVerdict::Refused { armed: true });
+        assert!(limiter.is_blocked(source, start + Duration::from_millis(3)));
+        assert!(!limiter.is_blocked(source, start + Duration::from_millis(10_003)));
+        assert!(!limiter.is_blocked(IpAddr::from([1, 2, 3, 5]), start));
         assert_eq!(at(3), AttemptVerdict::Blocked(10));
         assert_eq!(at(9_502), AttemptVerdict::Blocked(1));
         // The count outlives a block that is shorter than the window.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 
-use super::admission::{Target, admit, check_source};
+use super::admission::{Target, admit, check_source, names_loopback};
 use super::answer::{self, HttpResponse};
 use super::endpoint::Endpoint;
 use super::headers::Headers;
@@ -13,8 +13,8 @@ use crate::metrics::write_metrics;
 use ptc_observers::metrics::{Exposition, Format, MetricKind};
 use ptc_protocol::operator::OperatorUse;
 
-/// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone; with a policy,
-/// those of an operator, as the labels name all upstreams.
+/// Answers a scrape. Requires the credentials of the MCP path, unless it comes from this machine, to which the listener is bound;
+/// with a policy, those of an operator, as the labels name all upstreams.
 pub(super) async fn answer(
     endpoint: &Endpoint,
     peer: IpAddr,
@@ -22,7 +22,7 @@ pub(super) async fn answer(
     method: &Method,
     headers: &Headers<'_>,
 ) -> HttpResponse {
-    let admitted = if endpoint.loopback_bind {
+    let admitted = if is_of_this_machine(endpoint, target.authority, headers) {
         check_source(endpoint, target.authority, headers)
     } else {
         let service = &endpoint.service;
@@ -56,6 +56,15 @@ pub(super) async fn answer(
     let mut answer = answer::json(StatusCode::OK, to.finish());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     answer
+}
+
+/// Whether a request was made on this machine to the address of the listener itself, as far as it can be seen: a proxy in front says
+/// for whom it asks, or names the host that it was asked for.
+fn is_of_this_machine(endpoint: &Endpoint, authority: Option<&str>, headers: &Headers<'_>) -> bool {
+    let is_forwarding = |name: &str| name == "forwarded" || name == "via" || name.starts_with("x-forwarded-");
+    endpoint.loopback_bind
+        && names_loopback(authority, headers)
+        && !headers.all.keys().any(|name| is_forwarding(name.as_str()))
 }
 
 /// Writes all metric families of a server with this endpoint.

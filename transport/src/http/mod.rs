@@ -13,6 +13,7 @@ mod connection;
 mod connection_registry;
 mod console;
 mod console_calls;
+mod console_drafts;
 mod console_runs;
 mod console_trial;
 mod counts;

@@ -15,6 +15,7 @@ use ptc_host::pace::{AT_ONCE, apart};
 use ptc_host::time;
 use ptc_mcp::Revision;
 use ptc_mcp::revision::is_modern_header;
+use tracing::{Level, event_enabled};
 
 use super::answer::{self, COME_BACK, HttpResponse, SESSION_ID};
 use super::auth::HttpCaller;
@@ -244,7 +245,7 @@ impl Post<'_> {
         }
     }
 
-    /// Passes a message to the service. Only observers need the id of the request that carried it.
+    /// Passes a message to the service. Only observers and the log need the id of the request that carried it.
     fn handle(
         &self,
         connection: &Arc<Connection>,
@@ -253,7 +254,8 @@ impl Post<'_> {
         seen: &RequestFacts,
     ) -> HandlerOutcome {
         let service = &self.endpoint.service;
-        let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
+        let is_named = service.observers.is_some() || event_enabled!(Level::INFO);
+        let origin = is_named.then(|| seen.request_id.to_str().unwrap_or_default());
         let (caller, trace) = (&self.caller.principal, self.headers.trace());
         service.handle(MessageContext { connection, era, origin, trace: trace.as_ref(), caller }, message)
     }

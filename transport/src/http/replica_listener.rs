@@ -61,7 +61,7 @@ fn heed(said: &str, ends: &Ends, sessions: &Sessions) {
         && let Some(session) = sessions.of_hash(hash)
         && let Some(id) = session.connection.cancel_known(|id| digest_of_call(&session.id, id) == call)
     {
-        debug!(event = "notifications_cancelled", request_id = %id);
+        debug!(event = "notifications_cancelled", rpc_id = %id);
     }
 }
 

@@ -374,6 +374,10 @@ impl TokenVerifier for NamedVerdicts {
         };
         Box::pin(std::future::ready(verdict))
     }
+
+    fn is_asked_about(&self, _: &str) -> bool {
+        false
+    }
 }
 
 fn with_oauth(tokens: Vec<NamedToken>, rate_limit: Option<RateLimit>) -> Http {
@@ -1306,5 +1310,27 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
     let mut waiting = Vec::new();
     for _ in 0..most {
         waiting.push(TcpStream::connect(address).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_open_to_this_machine_and_not_to_what_comes_through_a_proxy() {
+    let mut settings = with_oauth(vec![], None);
+    settings.oauth.as_mut().unwrap().required_scopes.clear();
+    let server = Server::verifying(Some(Arc::new(NamedVerdicts)), SessionNeed::State, &settings, 4);
+    let mut client = server.connect().await;
+    for headers in [&[][..], &[("Host", "localhost:7332")], &[("Host", "127.0.0.1")]] {
+        assert_eq!(client.ask("GET", "/metrics", headers, "").await.status, 200, "{headers:?}");
+    }
+    for headers in [
+        &[("Host", "ptc.example")][..],
+        &[("X-Forwarded-For", "203.0.113.9")],
+        &[("X-Forwarded-Host", "ptc.example")],
+        &[("Forwarded", "for=203.0.113.9")],
+        &[("Via", "1.1 proxy")],
+    ] {
+        assert_eq!(client.ask("GET", "/metrics", headers, "").await.status, 401, "{headers:?}");
+        let good = [headers, &[("Authorization", "Bearer good")]].concat();
+        assert_eq!(client.ask("GET", "/metrics", &good, "").await.status, 200, "{headers:?}");
     }
 }

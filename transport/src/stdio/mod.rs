@@ -161,8 +161,11 @@ impl Pipe {
 
     /// The changes that the client may be told of.
     fn changes(&self) -> SelectAll<BoxStream<'static, Change>> {
-        let tools = stream::unfold(self.service.tools.changes(), async |mut listing| {
-            listing.changed().await.ok().map(|()| (Change::Tools, listing))
+        let (service, caller) = (self.service.clone(), self.caller.clone());
+        let first = service.tools.changes_for(&service.present(&caller));
+        let tools = stream::unfold((first, service, caller), async |(mut changes, service, caller)| {
+            changes.next(&service.tools, || service.present(&caller)).await?;
+            Some((Change::Tools, (changes, service, caller)))
         });
         let watching = self.service.exposed.as_ref().map(Watching::all_lists);
         if let Some(watching) = &watching {

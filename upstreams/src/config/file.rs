@@ -10,6 +10,7 @@ use super::duplicates::UniqueKeys;
 use super::jsonc::without_comments;
 use super::locate::{ConfigLocation, NamedBy};
 use super::options::{EntryContext, LoadOptions};
+use super::pins::{PinLock, PinPolicy, lock_file};
 use super::upstream::UpstreamConfig;
 use ptc_base::config_error::{ConfigError, ConfigWarning};
 use ptc_base::environment::ProcessEnv;
@@ -30,6 +31,8 @@ pub struct UpstreamsConfig {
     pub principals: Option<Value>,
     /// The profiles that stand in the file, as they were read (auth.md 14.5).
     pub profiles: Option<Value>,
+    /// Names of entries that are passed over, sorted.
+    pub disabled: Vec<String>,
     /// Warnings for the log, in the order found.
     pub warnings: Vec<ConfigWarning>,
     /// Values that `${VAR}` brought into child environments: likely secrets.
@@ -41,7 +44,7 @@ impl UpstreamsConfig {
     /// then.
     ///
     /// # Errors
-    /// The first thing that is wrong, in this order: the file, its JSON, `credentials`, `upstreams` by name.
+    /// The first thing that is wrong, in this order: the file, its JSON, `credentials`, `upstreams` by name, the lock beside it.
     #[expect(clippy::disallowed_methods, reason = "entry point: UpstreamsConfig.load")]
     pub fn load(location: &ConfigLocation, options: &LoadOptions<'_>) -> Result<Option<Self>, ConfigError> {
         let ConfigLocation { path, named_by } = location;
@@ -61,8 +64,16 @@ impl UpstreamsConfig {
         }
         let value = decode(&bytes, &place)?;
         let base_dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        Self::parse(&value, &place, &LoadOptions { base_dir: options.base_dir.or(base_dir), ..*options })
-            .map(Some)
+        let options = LoadOptions { base_dir: options.base_dir.or(base_dir), ..*options };
+        let mut config = Self::parse(&value, &place, &options)?;
+        let lock_path = lock_file(path);
+        // A file of that name is no lock of its own.
+        if lock_path != *path
+            && let Some(lock) = PinLock::read(&lock_path)?
+        {
+            config.hold_to(&lock);
+        }
+        Ok(Some(config))
     }
 
     /// Reads the file's JSON text, as an embedder may hold it.
@@ -79,6 +90,38 @@ impl UpstreamsConfig {
     /// As [`load`](Self::load).
     pub fn from_value(value: &Value, options: &LoadOptions<'_>) -> Result<Self, ConfigError> {
         Self::parse(value, "", options)
+    }
+
+    /// Holds the upstreams to a lock, each as its entry says, and warns of those that it has and the file has not.
+    pub fn hold_to(&mut self, lock: &PinLock) {
+        for upstream in &mut self.upstreams {
+            upstream.hold_to(Some(lock));
+        }
+        let is_known = |name: &String| self.upstream(name).is_some() || self.disabled.contains(name);
+        let unknown: Vec<&str> =
+            lock.upstreams.keys().filter(|name| !is_known(name)).map(String::as_str).collect();
+        if !unknown.is_empty() {
+            self.warnings.push(ConfigWarning::new(
+                "pins_without_upstream",
+                None,
+                format_args!(
+                    "the lock has upstreams that the upstreams file has not: {}; to take them out: ptc pin",
+                    unknown.join(", ")
+                ),
+            ));
+        }
+        for upstream in &self.upstreams {
+            if upstream.pin != PinPolicy::Off && !lock.upstreams.contains_key(&upstream.name) {
+                self.warnings.push(ConfigWarning::new(
+                    "upstream_not_pinned",
+                    Some(&upstream.name),
+                    format_args!(
+                        "upstream {} is not in the lock; to accept its tools: ptc pin {}",
+                        upstream.name, upstream.name
+                    ),
+                ));
+            }
+        }
     }
 
     /// The upstream of this name.
@@ -146,6 +189,7 @@ impl UpstreamsConfig {
         let mut substituted = Vec::new();
         let mut upstreams = Vec::with_capacity(names.len());
         let mut faults = Vec::new();
+        let mut disabled = Vec::new();
         for name in names {
             let entry = &entries[name.as_str()];
             let parsed = is_disabled(name, entry).and_then(|disabled| {
@@ -156,11 +200,14 @@ impl UpstreamsConfig {
             });
             match parsed {
                 Ok(Some(upstream)) => upstreams.push(upstream),
-                Ok(None) => warnings.push(ConfigWarning::new(
-                    "upstream_disabled",
-                    Some(name),
-                    format_args!("upstream {name} is disabled in the upstreams file"),
-                )),
+                Ok(None) => {
+                    disabled.push(name.clone());
+                    warnings.push(ConfigWarning::new(
+                        "upstream_disabled",
+                        Some(name),
+                        format_args!("upstream {name} is disabled in the upstreams file"),
+                    ));
+                }
                 Err(fault) => faults.push(fault),
             }
         }
@@ -183,7 +230,7 @@ impl UpstreamsConfig {
             ));
         }
         let [principals, profiles] = ["principals", "profiles"].map(|key| top.get(key).cloned());
-        let config = Self { upstreams, credentials, principals, profiles, warnings, substituted };
+        let config = Self { upstreams, credentials, principals, profiles, disabled, warnings, substituted };
         config.register_secrets(&Redactor::new()).map_err(|no_room| {
             ConfigError::credential(format_args!(
                 "{no_room}, which is as much as is kept out of results: use fewer"

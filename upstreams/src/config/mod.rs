@@ -29,6 +29,7 @@ mod name_filter;
 mod oauth;
 mod options;
 mod own_executable;
+mod pins;
 mod roots;
 mod routing;
 mod sampling;
@@ -52,6 +53,10 @@ pub use oauth::{
     OAuthRelax, OAuthSubject,
 };
 pub use options::LoadOptions;
+pub use pins::{
+    ChangedTool, DiffLine, PinLock, PinPolicy, PinReport, PinnedTool, ToolDefinition, ToolFact, UpstreamPins,
+    lock_file,
+};
 pub use ptc_base::config_error::{ConfigError, ConfigPart, ConfigWarning};
 pub use ptc_base::environment::ProcessEnv;
 pub use ptc_base::name_pattern::NamePattern;

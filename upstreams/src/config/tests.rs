@@ -778,7 +778,13 @@ fn an_entry_is_the_same_as_long_as_its_keys_secrets_and_files_are() {
             load_with(value[at], &[("PAT", pat[at]), ("OTHER", "unused-unused-unused")]).unwrap()
         });
         let [entry, others] = [&one, &other].map(|config| config.upstream("x").unwrap());
-        entry.is_same(&one.credentials, (others, &other.credentials))
+        let others = (others, &other.credentials);
+        let is_same = entry.is_same(&one.credentials, others);
+        assert!(
+            entry.connects_as(&one.credentials, others) || !is_same,
+            "one that is the same connects as it did"
+        );
+        is_same
     };
     let (pat, line) =
         ("0123456789abcdef", "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgabcdefghijklmnop");

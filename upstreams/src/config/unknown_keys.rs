@@ -5,7 +5,7 @@ use ptc_base::config_error::{ConfigError, ConfigWarning};
 use ptc_base::similar::most_similar;
 
 /// Keys that let something in or keep something out. An entry that means one of them and does not get it is not started.
-const GUARDS: [&str; 20] = [
+const GUARDS: [&str; 21] = [
     "allow_insecure_auth",
     "allow_insecure_http",
     "allow_prompts",
@@ -22,6 +22,7 @@ const GUARDS: [&str; 20] = [
     "disabled",
     "env",
     "inherit_env",
+    "pin",
     "proxy",
     "proxy_auth",
     "static_headers",

@@ -1,6 +1,7 @@
 //! The keys of an upstream's entry that all transports share.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_mcp::LogLevel;
@@ -12,6 +13,7 @@ use super::mistakes;
 use super::name_filter::NameFilter;
 use super::options::{EntryContext, LoadOptions};
 use super::own_executable::refuse_own_executable;
+use super::pins::{PinLock, PinPolicy, UpstreamPins};
 use super::roots::RootsConfig;
 use super::transports::{HttpConfig, OpenApiConfig, StdioConfig, Transport};
 use super::unknown_keys;
@@ -73,6 +75,10 @@ pub struct UpstreamConfig {
     pub prompts: NameFilter,
     /// Which of its tools need a person's approval.
     pub approval: ApprovalPolicy,
+    /// What becomes of tools that differ from the lock (`pin`).
+    pub pin: PinPolicy,
+    /// The definitions that its tools are held to; `None` if to none: there is no lock, or it does not hold for the upstream.
+    pub pins: Option<Arc<UpstreamPins>>,
     /// Which calls hand their raw envelope to the program.
     pub raw_envelope: RawEnvelope,
     /// Calls in flight at once; further ones wait in a queue (`max_concurrency`, alias `pool_size`).
@@ -151,6 +157,8 @@ impl UpstreamConfig {
             resources: NameFilter::default(),
             prompts: NameFilter::default(),
             approval: ApprovalPolicy::default(),
+            pin: PinPolicy::default(),
+            pins: None,
             raw_envelope: RawEnvelope::default(),
             max_concurrency: MAX_CONCURRENCY,
             backoff: Backoff::default(),
@@ -186,6 +194,38 @@ impl UpstreamConfig {
         }
     }
 
+    /// Whether a connection that was opened by another entry serves this one: they differ at most in what is read of the entry alone,
+    /// which are description, filters, approvals, pins, envelopes and whether it is required.
+    pub fn connects_as(
+        &self,
+        credentials: &CredentialStore,
+        other: (&UpstreamConfig, &CredentialStore),
+    ) -> bool {
+        let of_other = other.0.clone();
+        let as_other = UpstreamConfig {
+            description: of_other.description,
+            capabilities: of_other.capabilities,
+            required: of_other.required,
+            tools: of_other.tools,
+            resources: of_other.resources,
+            prompts: of_other.prompts,
+            approval: of_other.approval,
+            pin: of_other.pin,
+            pins: of_other.pins,
+            raw_envelope: of_other.raw_envelope,
+            ..self.clone()
+        };
+        as_other.is_same(credentials, other)
+    }
+
+    /// Holds its tools to a lock as `pin` says; `None` if there is no lock.
+    pub fn hold_to(&mut self, lock: Option<&PinLock>) {
+        let refuses = self.pin == PinPolicy::Refuse;
+        let accepted = lock.and_then(|lock| lock.upstreams.get(&self.name).cloned());
+        let holds = self.pin != PinPolicy::Off && (refuses || lock.is_some());
+        self.pins = holds.then(|| Arc::new(UpstreamPins { refuses, accepted }));
+    }
+
     pub(super) fn parse(
         name: &str,
         value: &Value,
@@ -216,6 +256,7 @@ impl UpstreamConfig {
             resources: NameFilter::parse(fields, ["allow_resources", "deny_resources"])?,
             prompts: NameFilter::parse(fields, ["allow_prompts", "deny_prompts"])?,
             approval: ApprovalPolicy::parse(fields, &context.approval)?,
+            pin: PinPolicy::parse(fields)?,
             raw_envelope: raw_envelope(fields, context.raw_envelope)?,
             max_concurrency: fields
                 .either(["max_concurrency", "pool_size"], Fields::positive)?
@@ -237,6 +278,8 @@ impl UpstreamConfig {
         if let Some(why) = upstream.transport.auth().and_then(|auth| auth.unset(context.store)) {
             fields.lacks(why.to_owned())?;
         }
+        // Until a lock is read, nothing is accepted.
+        upstream.hold_to(None);
         upstream.unset = fields.unset();
         warnings.extend(unknown_keys::judge(fields, upstream.transport.as_str())?);
         if let Some(why) = &upstream.unset {

@@ -96,11 +96,11 @@ impl Issuer {
     /// The keys with which a token may be verified. A caller waits for a fetch only if its key is not among those that are known.
     pub(super) async fn keys_for(&self, token: &Jws<'_>) -> Result<Arc<KeySet>, KeyError> {
         let issuer = &*self.0;
-        let deadline = issuer.clock.now() + PATIENCE;
+        let (deadline, came) = (issuer.clock.now() + PATIENCE, issuer.moment());
         loop {
             let mut fetched = pin!(issuer.fetched.notified());
             fetched.as_mut().enable();
-            let answer = issuer.keys.lock().ask(token, issuer.moment());
+            let answer = issuer.keys.lock().ask(token, came, issuer.moment());
             match answer {
                 KeyAnswer::Keys { keys, fetch } => {
                     if fetch {

@@ -49,6 +49,9 @@ const TELL_INTERVAL: Duration = Duration::from_secs(10);
 pub trait TokenVerifier: fmt::Debug + Send + Sync {
     /// The verdict on a token. It may take as long as [`PATIENCE`].
     fn verify<'a>(&'a self, token: &'a str) -> Verification<'a>;
+
+    /// Whether its issuer is asked about a token: each verdict on it costs a request.
+    fn is_asked_about(&self, token: &str) -> bool;
 }
 
 /// A verdict in the making.
@@ -237,6 +240,10 @@ impl Issuers {
 impl TokenVerifier for Issuers {
     fn verify<'a>(&'a self, token: &'a str) -> Verification<'a> {
         Box::pin(self.decide(token))
+    }
+
+    fn is_asked_about(&self, token: &str) -> bool {
+        self.introspection.is_some() && !has_jwt_form(token)
     }
 }
 

@@ -9,13 +9,11 @@ use ptc_mcp::text::clip;
 use serde_json::value::RawValue;
 
 use super::protocol::render;
-use crate::upstream::{CallFault, FaultReason, ToolInfo};
+use crate::upstream::{CallFault, FaultReason, MAX_TOOLS, ToolInfo};
 use ptc_base::pace::apart;
 
 /// Most pages of one list.
 const MAX_PAGES: usize = 100;
-/// Most tools of one upstream; further ones are left out.
-const MAX_TOOLS: usize = 1000;
 /// Most lines in the log about tools of one list that are left out; a last one has the number of all.
 const MAX_DROPPED_LINES: usize = 20;
 
@@ -287,7 +285,7 @@ mod tests {
         assert_eq!(count, MAX_PAGES - 1);
 
         let mut long = pages(1 << 20);
-        let tools: Vec<_> = (0..1500).map(|n| json!({"name": n.to_string()})).collect();
+        let tools: Vec<_> = (0..MAX_TOOLS + 500).map(|n| json!({"name": n.to_string()})).collect();
         long.add(json!({"tools": tools}).to_string().as_bytes()).unwrap();
         assert_eq!(names(long).len(), MAX_TOOLS);
 

@@ -7,6 +7,7 @@ use super::bearer::SignIn;
 use super::site::Site;
 use crate::config::OAuthIdentity;
 
+use ptc_base::text::shell_word;
 use ptc_secret::credentials::EVERYONE;
 pub use ptc_secret::credentials::PROCESS;
 
@@ -29,19 +30,21 @@ impl fmt::Display for NextStep {
 }
 
 impl Site {
-    /// The action that gives calls with this account a token: that of a principal, of this process, or of all (`*`).
+    /// The action that gives calls with this account a token: that of a principal, of this process, or of all (`*`). A page is of no
+    /// use to the bearers of access tokens, whose names alone have a `|`, if they cannot show there who they are.
     pub fn next_step(&self, account: &str) -> NextStep {
-        let command = format!("ptc login {}", self.name);
+        let command = format!("ptc login {}", shell_word(&self.name));
+        let for_account = |account: &str| format!("{command} --principal {}", shell_word(account));
         match (account, &self.context.page) {
             (PROCESS, _) => NextStep::Run(command),
             (EVERYONE, _) if self.oauth.identity == OAuthIdentity::Shared => NextStep::Run(command),
-            (EVERYONE, _) => NextStep::Run(format!("{command} --principal '{EVERYONE}'")),
-            (_, Some(origin)) => {
+            (EVERYONE, _) => NextStep::Run(for_account(EVERYONE)),
+            (account, Some(origin)) if !account.contains('|') || self.context.page_has_login => {
                 let mut query = url::form_urlencoded::Serializer::new(String::new());
                 query.append_pair("upstream", &self.name);
                 NextStep::Open(format!("{origin}/oauth/start?{}", query.finish()))
             }
-            (account, None) => NextStep::Run(format!("{command} --principal {account}")),
+            (account, _) => NextStep::Run(for_account(account)),
         }
     }
 

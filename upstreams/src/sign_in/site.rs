@@ -56,6 +56,8 @@ pub struct SignInContext {
     pub owner: Handle,
     /// The origin of the page on which callers over HTTP sign in, if there is one (auth.md 8).
     pub page: Option<Arc<str>>,
+    /// Whether the bearers of access tokens can sign in there at their issuer, to show who they are.
+    pub page_has_login: bool,
 }
 
 impl SignInContext {
@@ -71,6 +73,7 @@ impl SignInContext {
             http: HttpClient::new(),
             owner: Handle::current(),
             page: None,
+            page_has_login: false,
         }
     }
 }

@@ -173,60 +173,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::upstream::numbered::Numbered;
     use crate::upstream::open_for::OpenFor;
-    use crate::upstream::{CallLimits, Caller, Phase};
+    use crate::upstream::{CallLimits, Caller};
     use ptc_base::time;
-
-    /// A connection that answers each query with its number.
-    struct Numbered {
-        number: usize,
-        open_for: Arc<OpenFor>,
-        events: broadcast::Sender<UpstreamEvent>,
-    }
-
-    impl Upstream for Numbered {
-        fn name(&self) -> &str {
-            "u"
-        }
-        fn transport(&self) -> &'static str {
-            "mcp_stdio"
-        }
-        fn ensure_started(&self) -> BoxFuture<'_, Result<(), CallFault>> {
-            async { Ok(()) }.boxed()
-        }
-        fn list_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
-            async { Ok(Arc::from([])) }.boxed()
-        }
-        fn refresh_tools(&self) -> BoxFuture<'_, Result<Arc<[ToolInfo]>, CallFault>> {
-            self.list_tools()
-        }
-        fn call<'a>(&'a self, _: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>> {
-            async { Err(CallFault::upstream_error("no tools")) }.boxed()
-        }
-        fn query<'a>(&'a self, _: Query<'a>) -> BoxFuture<'a, Result<Bytes, CallFault>> {
-            async { Ok(self.number.to_string().into()) }.boxed()
-        }
-        fn health(&self) -> Health {
-            Health {
-                phase: Phase::Started,
-                protocol_version: None,
-                tools: 0,
-                in_flight: 1,
-                waiting: 0,
-                starts: 1,
-                last_fault: None,
-            }
-        }
-        fn open_for(&self) -> Option<&Arc<OpenFor>> {
-            Some(&self.open_for)
-        }
-        fn events(&self) -> broadcast::Receiver<UpstreamEvent> {
-            self.events.subscribe()
-        }
-        fn shutdown(&self) -> BoxFuture<'_, ()> {
-            async {}.boxed()
-        }
-    }
 
     /// Up to two connections, and whose questions are open on each.
     fn two() -> (Connections, Arc<Mutex<Vec<Arc<OpenFor>>>>) {
@@ -236,8 +186,7 @@ mod tests {
             let mut all = all.lock();
             let open_for = Arc::<OpenFor>::default();
             all.push(open_for.clone());
-            let events = broadcast::Sender::new(1);
-            Ok(Arc::new(Numbered { number: all.len(), open_for, events }) as Arc<dyn Upstream>)
+            Ok(Arc::new(Numbered::new(all.len(), open_for)) as Arc<dyn Upstream>)
         };
         (Connections::new(2, Box::new(make)).unwrap(), made)
     }
@@ -266,7 +215,7 @@ mod tests {
         assert_eq!(asked(&connections, "bob", "m").await.unwrap(), "2");
         assert_eq!(asked(&connections, "carol", "m").await.unwrap(), "2");
         assert_eq!(asked(&connections, "bob", "resources/subscribe").await.unwrap(), "1");
-        assert_eq!(connections.health().in_flight, 2);
+        assert_eq!((connections.health().in_flight, connections.health().waiting), (3, 2));
         drop(of_alice);
         assert_eq!(asked(&connections, "bob", "m").await.unwrap(), "1");
         assert_eq!(made.lock().len(), 2);

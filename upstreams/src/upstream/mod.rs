@@ -20,6 +20,8 @@ mod health;
 pub(crate) mod http_refusal;
 mod introduction;
 pub(crate) mod lifecycle;
+#[cfg(test)]
+mod numbered;
 pub(crate) mod one_run;
 pub(crate) mod open_for;
 pub mod per_principal;
@@ -60,6 +62,9 @@ use ptc_base::time::{self, Instant};
 pub use ptc_mcp::encode::ResendMembers;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
+
+/// The most tools of one upstream; a longer list is cut (decision 241).
+pub const MAX_TOOLS: usize = 2_000;
 
 /// One configured tool server, over any transport.
 ///

@@ -205,3 +205,42 @@ impl Upstream for PerPrincipal {
         .boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::numbered::Numbered;
+
+    /// An upstream of which callers have connections that have 1, 2, 3 … calls in flight, in the order in which they are made.
+    fn upstream(home: Option<&str>) -> PerPrincipal {
+        let made = Mutex::new(0);
+        let make = move |_: &str| {
+            let mut made = made.lock();
+            *made += 1;
+            Ok(Arc::new(Numbered::new(*made, Arc::default())) as Arc<dyn Upstream>)
+        };
+        let home: Option<Arc<str>> = home.map(Arc::from);
+        PerPrincipal::new("notes", "mcp_http", home.as_ref(), OAuthIdentity::PerPrincipal, Box::new(make))
+            .expect("it is made")
+    }
+
+    #[test]
+    fn the_calls_of_all_connections_are_counted_once() {
+        for (home, sums) in
+            [(None, [(0, 0), (1, 1), (3, 2), (3, 2)]), (Some("ops"), [(1, 1), (3, 2), (6, 3), (6, 3)])]
+        {
+            let upstream = upstream(home);
+            let mut seen = Vec::new();
+            for caller in [None, Some("ann"), Some("bob"), Some("ann")] {
+                if let Some(caller) = caller {
+                    let principal: Arc<str> = caller.into();
+                    let caller = Caller { principal: Some(&principal), ..Caller::default() };
+                    assert!(upstream.serving(caller).is_some_and(|own| own.is_ok()));
+                }
+                let health = upstream.health();
+                seen.push((health.in_flight, health.waiting));
+            }
+            assert_eq!(seen, sums, "{home:?}");
+        }
+    }
+}

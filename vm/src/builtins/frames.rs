@@ -22,7 +22,7 @@ use super::support::{Each, ThenFrame};
 use super::transducers::{pipeline, split_transducer};
 use super::transform::{filtering, mapping};
 use super::trees::{tree_seq, walk};
-use crate::machine::{Capture, FrameKind, FrameRow, Portable};
+use crate::machine::{Capture, FrameKind, FrameRow, Portable, ProgramCall};
 
 /// Gives each type its name, and makes the table of all kinds.
 macro_rules! frame_kinds {
@@ -58,6 +58,7 @@ frame_kinds! {
     "merge-with" maps::MergeWith;
     "pages" pages::Pages;
     "partition-by" Each<runs::Runs>;
+    "program" ProgramCall;
     "quantifier" Each<quantifiers::Quantifier>;
     "read-string" edn::Reading;
     "reduce" fold::Reduce;

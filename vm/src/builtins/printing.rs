@@ -91,6 +91,10 @@ impl Continuation for Capture {
         }
         Ok(Flow::Return(Value::Str(Str::from_string(text))))
     }
+
+    fn give_up(self, ctx: &mut Ctx<'_>) {
+        drop(ctx.end_capture(self));
+    }
 }
 
 /// `(with-out-str body …)`, with the body as a function.

@@ -24,6 +24,11 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
         match name {
             "call!" => return super::call_or_fail::call_or_fail(ctx, args.to_vec().as_mut_slice()),
             "pages" => return super::pages::pages(args),
+            "call" if args.is_empty() => {
+                if let Some(call) = ctx.take_prepared_call() {
+                    return Ok(Flow::Host(HostRequest::Upstream(within(*call, ctx.max_request_bytes()))));
+                }
+            }
             _ => {}
         }
     }
@@ -63,6 +68,16 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
         ArgumentSendError::Limit(error) => error,
     })?;
     Ok(Flow::Host(HostRequest::Tool { name: name.to_owned(), arguments: underscored(arguments) }))
+}
+
+/// A call that sends no more than it may.
+fn within(call: UpstreamCall, most: usize) -> UpstreamCall {
+    match call.bytes() {
+        bytes if bytes > most => {
+            UpstreamCall { arguments: Err(ArgumentsError::TooLong { bytes, most }), ..call }
+        }
+        _ => call,
+    }
 }
 
 /// A host tool has no schema to look into: keyword keys lose all their hyphens.

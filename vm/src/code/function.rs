@@ -4,7 +4,9 @@ use super::Op;
 use crate::error::{Definition, Position, Result};
 use crate::meter::Reservation;
 use crate::value::Value;
+use std::any::Any;
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -32,6 +34,10 @@ pub struct Program {
     pub shadows_builtin: bool,
     /// Size of the program's text in bytes.
     pub source_bytes: usize,
+    /// The kept programs that the text is made of, the main one first; empty where it is none and calls none.
+    pub parts: Box<[ProgramPart]>,
+    /// What the host derives from the parts.
+    pub derived: DerivedFromParts,
     /// The text, if the code that compiled it keeps it: serializing a function needs it.
     pub text: Option<Arc<str>>,
     /// A digest of its code, computed on first use.
@@ -53,6 +59,52 @@ impl Program {
         }
         let digest = make(self)?;
         Ok(*self.code_digest.get_or_init(|| digest))
+    }
+}
+
+/// A kept program within a text: the main one, or one that it calls (language.md 12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramPart {
+    /// Its name; empty for the main one.
+    pub name: Rc<str>,
+    /// The bytes of its file in the text; those of the main one have no head where `has_head` is false.
+    pub bytes: Range<u32>,
+    /// Whether its first form is data.
+    pub has_head: bool,
+    /// Its function in [`Program::functions`]; that of the main one is 0.
+    pub function: u32,
+    /// The function that calls it, the value of its name.
+    pub entry: u32,
+    /// The names that it defines, in [`Program::globals`]; those of the main one are not listed.
+    pub globals: Box<[u32]>,
+}
+
+impl ProgramPart {
+    /// Bytes that it takes, nearly.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<ProgramPart>() + self.name.len() + size_of_val(&*self.globals)
+    }
+}
+
+/// What a host derives from the parts of a program, made once and kept with it.
+#[derive(Default)]
+pub struct DerivedFromParts(pub OnceCell<Rc<dyn Any>>);
+
+impl std::fmt::Debug for DerivedFromParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("DerivedFromParts").field(&self.0.get().is_some()).finish()
+    }
+}
+
+/// What the names that kept programs define begin with: `program/NAME/`.
+pub const PROGRAM_NAMESPACE: &str = "program/";
+
+/// A global name as the program has it that defines it: without the name of a kept program.
+pub(crate) fn bare_name(name: &str) -> &str {
+    match name.strip_prefix(PROGRAM_NAMESPACE).and_then(|rest| rest.split_once('/')) {
+        Some((_, bare)) => bare,
+        None => name,
     }
 }
 
@@ -169,6 +221,17 @@ impl Function {
 }
 
 impl Program {
+    /// The number of the part that a function is the whole of.
+    pub fn part_of(&self, function: u32) -> Option<u32> {
+        let mut called = (0..).zip(&self.parts).skip(1);
+        called.find(|(_, part)| part.function == function).map(|(number, _)| number)
+    }
+
+    /// Whether a function is the value of a program's name, which has no place in the text.
+    pub(crate) fn is_entry(&self, function: u32) -> bool {
+        self.parts.iter().skip(1).any(|part| part.entry == function)
+    }
+
     /// The definition around a place of the text, the outermost if there are several; with the place counted from its beginning.
     pub(crate) fn definition_at(&self, at: Position) -> Option<Definition> {
         let around = self.defs.iter().zip(&self.def_positions).filter_map(|(info, &begin)| {

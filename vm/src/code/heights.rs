@@ -20,7 +20,7 @@ impl Op {
     /// call the program's own definition of its name if there is one.
     pub fn may_call(self) -> bool {
         match self {
-            Op::Call(_) | Op::TailCall(_) | Op::Native { .. } => true,
+            Op::Call(_) | Op::TailCall(_) | Op::CallProgram | Op::Native { .. } => true,
             // The elements of an endless sequence are made by its functions.
             Op::Element { .. } | Op::ElementsFrom { .. } => true,
             Op::Add
@@ -93,6 +93,7 @@ impl Op {
             | Op::JumpIfDefined { .. }
             | Op::Var(_)
             | Op::Data(_)
+            | Op::DataOf(_)
             | Op::History(_)
             | Op::Budget
             | Op::Pop
@@ -208,6 +209,7 @@ impl Op {
             }
             Op::DefGlobal(_)
             | Op::DefGlobalDoc { .. }
+            | Op::DataOf(_)
             | Op::Not
             | Op::IsNil
             | Op::AddInt(_)
@@ -243,6 +245,7 @@ impl Op {
             | Op::GreaterOrEqual
             | Op::Equal
             | Op::LookupOr { .. }
+            | Op::CallProgram
             | Op::TaskLeave => (2, 1, Successors::On),
         };
         Some((height.checked_sub(pops)?.checked_add(pushes)?, ways))

@@ -16,7 +16,11 @@ mod heights;
 mod module;
 mod op;
 
-pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement, ReservedMemory};
+pub(crate) use function::bare_name;
+pub use function::{
+    Arity, Capture, DefInfo, DerivedFromParts, Function, PROGRAM_NAMESPACE, Parameters, Program, ProgramPart,
+    Requirement, ReservedMemory,
+};
 pub use module::Module;
 pub use op::Op;
 

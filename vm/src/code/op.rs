@@ -56,6 +56,8 @@ pub enum Op {
     Var(u32),
     /// Pushes context entry `data/NAME`, with constant `n` the name as a keyword.
     Data(u32),
+    /// Replaces the argument of a kept program by its entry NAME, with constant `n` the name as a keyword.
+    DataOf(u32),
     /// Pushes result `n` of the turn history: 1, 2 or 3.
     History(u8),
     /// Pushes the host's budget map.
@@ -119,6 +121,8 @@ pub enum Op {
     /// As [`Op::Call`], giving the running frame up if the callee is a closure. Always followed by
     /// [`Op::Return`], which other callees come back to.
     TailCall(u32),
+    /// Calls the function of a kept program with the argument on it.
+    CallProgram,
     /// Calls a builtin with `argc` arguments; there is no callee on the stack.
     Native {
         /// Which builtin.

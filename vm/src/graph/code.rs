@@ -28,6 +28,10 @@ pub fn write_code(program: &Program, sink: &mut dyn FnMut(&[u8])) -> Result<(), 
         program.globals, program.requires, program.tools, program.shadows_builtin
     );
     debug_assert!(shown.is_ok(), "a string takes any text");
+    if !program.parts.is_empty() {
+        let shown = write!(text, "{:?}", program.parts);
+        debug_assert!(shown.is_ok(), "a string takes any text");
+    }
     flush(&mut text)?;
     for function in &program.functions {
         let shown = write!(

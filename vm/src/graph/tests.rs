@@ -545,6 +545,8 @@ fn program() -> Rc<Program> {
         notes: Vec::new(),
         shadows_builtin: false,
         source_bytes: 13,
+        parts: Box::default(),
+        derived: Default::default(),
         text: None,
         code_digest: Default::default(),
         heap_bytes: 0,

@@ -4,14 +4,17 @@ use super::builtin::Native;
 use super::call;
 use super::env::Env;
 use super::fiber_state::FiberState;
+use super::host_call::UpstreamCall;
 use super::library::Library;
 use super::namespace::Namespace;
 use super::output::Capture;
+use super::program_catalog::ProgramCatalog;
 use super::stack::Args;
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Blob, Keyword, Map, Str, Value};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The outcome of a direct call.
 pub enum CallNow {
@@ -86,6 +89,11 @@ impl Ctx<'_> {
         self.env.started_at
     }
 
+    /// Takes the call that the host has prepared.
+    pub(crate) fn take_prepared_call(&mut self) -> Option<Box<UpstreamCall>> {
+        self.env.prepared_call.take()
+    }
+
     /// The library that the program runs with.
     #[inline]
     pub fn library(&self) -> &'static Library {
@@ -100,6 +108,12 @@ impl Ctx<'_> {
     /// Whether the host answers discovery over upstreams.
     pub(crate) fn has_upstreams(&self) -> bool {
         self.env.upstreams
+    }
+
+    /// The kept programs that discovery shows, if there are any.
+    pub(crate) fn program_catalog(&self) -> Option<Arc<dyn ProgramCatalog>> {
+        let catalog = self.env.program_catalog.as_ref()?();
+        (catalog.count() > 0).then_some(catalog)
     }
 
     /// Most bytes that one call sends to the host.

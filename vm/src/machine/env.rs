@@ -1,6 +1,9 @@
 //! State shared by all fibers of a machine.
 
+use super::called_program::ProgramChecks;
+use super::host_call::UpstreamCall;
 use super::namespace::{Binding, Namespace};
+use super::program_catalog::ProgramCatalogSource;
 use crate::meter;
 use crate::value::{Layouts, Map, Str, Value, identical};
 use ahash::AHashSet;
@@ -34,8 +37,16 @@ pub(crate) struct Env {
     pub(crate) max_request_bytes: usize,
     /// Keys of the map literals that were evaluated last.
     pub(crate) layouts: Layouts,
+    /// Whether the program has called a kept one: only then there may be frames of such calls.
+    pub(crate) calls_programs: bool,
+    /// What checks the arguments and values of kept programs that are called, if the host does.
+    pub(crate) program_checks: Option<Rc<dyn ProgramChecks>>,
+    /// The kept programs that discovery shows, if the host serves any.
+    pub(crate) program_catalog: Option<Rc<ProgramCatalogSource>>,
     /// When the program started, in milliseconds since 1970-01-01T00:00:00Z: the one time that it sees.
     pub(crate) started_at: i64,
+    /// The call that `(tool/call)` without arguments makes, until it is made.
+    pub(crate) prepared_call: Option<Box<UpstreamCall>>,
 }
 
 impl Env {

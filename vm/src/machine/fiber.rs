@@ -65,6 +65,11 @@ impl CodeFrame {
         }
     }
 
+    /// Whether it only calls a kept program.
+    pub(super) fn is_entry(&self) -> bool {
+        self.closure.module.program.is_entry(self.closure.function)
+    }
+
     /// Where the program's text stands that runs here.
     pub(super) fn position(&self) -> Option<Position> {
         self.body().position((self.pc as usize).saturating_sub(1))
@@ -132,6 +137,8 @@ impl EndlessWalk {
 pub(super) enum FiberResumption {
     /// Call a function.
     Call(Value, Args),
+    /// Call a kept program.
+    Enter(Box<dyn AnyFrame>),
     /// Hand a value to the frame on top.
     Value(Value),
     /// Resume the builtin on top.

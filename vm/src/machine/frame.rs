@@ -7,6 +7,7 @@
 //! Most calls need no frame: [`Ctx::call_now`](super::Ctx::call_now) runs plain builtins, keywords, maps and
 //! sets at once. Use it first, and [`Flow::Call`] only when it declines.
 
+use super::program_call::ProgramCall;
 use super::stack::{Args, Stack};
 use super::{Ctx, HostRequest, PartReader, PartWriter, Portable, RestoreError, SnapshotError};
 use crate::error::Result;
@@ -33,6 +34,8 @@ pub enum Flow {
     Element(Value),
     /// There are no more elements for that loop. Only from a frame.
     NoElement,
+    /// The kept program of this function has given this value. Only from the frame of its call.
+    Leave(Rc<Closure>, Value),
 }
 
 /// Which form forks; it names the errors (language.md 3.12).
@@ -83,6 +86,14 @@ pub trait NativeFrame: FrameKind + Portable + 'static {
     fn reenter(&mut self, _ctx: &mut Ctx<'_>, _stack: &mut Stack, _running: &Rc<Closure>) -> Result<Reentry> {
         Ok(Reentry::No)
     }
+
+    /// Takes back what it has done to the machine: it is not resumed again.
+    fn give_up(&mut self, _ctx: &mut Ctx<'_>) {}
+
+    /// The call of a kept program, if it is one.
+    fn called_program(&self) -> Option<&ProgramCall> {
+        None
+    }
 }
 
 /// A frame of any kind.
@@ -101,6 +112,12 @@ pub trait AnyFrame {
 
     /// See [`NativeFrame::reenter`].
     fn reenter(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Reentry>;
+
+    /// See [`NativeFrame::give_up`].
+    fn give_up(&mut self, ctx: &mut Ctx<'_>);
+
+    /// See [`NativeFrame::called_program`].
+    fn called_program(&self) -> Option<&ProgramCall>;
 }
 
 impl<F: NativeFrame> AnyFrame for F {
@@ -120,6 +137,14 @@ impl<F: NativeFrame> AnyFrame for F {
     #[inline]
     fn reenter(&mut self, ctx: &mut Ctx<'_>, stack: &mut Stack, running: &Rc<Closure>) -> Result<Reentry> {
         NativeFrame::reenter(self, ctx, stack, running)
+    }
+
+    fn give_up(&mut self, ctx: &mut Ctx<'_>) {
+        NativeFrame::give_up(self, ctx);
+    }
+
+    fn called_program(&self) -> Option<&ProgramCall> {
+        NativeFrame::called_program(self)
     }
 }
 

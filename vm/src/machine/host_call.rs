@@ -1,5 +1,6 @@
 //! A program's requests to its host, and the host's answers.
 
+use super::called_program::CalledProgram;
 use crate::error::{Error, Reason, Result};
 use crate::json::{self, DocumentReading, ToolArguments};
 use crate::meter::Account;
@@ -17,6 +18,8 @@ pub struct PendingCall {
     pub id: CallId,
     /// The request.
     pub request: HostRequest,
+    /// The kept programs within which it was made, the innermost first; not the program itself.
+    pub within: Vec<CalledProgram>,
 }
 
 /// A request to the host. Arguments are serialised already.

@@ -7,9 +7,10 @@ use super::fiber::{CodeFrame, EndlessWalk, Fiber, FiberResumption, NativeCall, O
 use super::fuel::Fuel;
 use super::interpreter::FiberStop;
 use super::operations::{self, Binary, Operands};
+use super::program_call::ProgramCall;
 use super::stack::Stack;
 use super::{Args, Ctx, Machine, ctx, unbound_names};
-use crate::code::{Capture, DefInfo, Op};
+use crate::code::{Capture, DefInfo, Op, bare_name};
 use crate::error::{Error, Reason, Result};
 use crate::meter;
 use crate::value::{BuiltinId, Captures, Closure, Set, Str, Value, Vector};
@@ -157,7 +158,12 @@ impl Machine {
                         match self.env.namespace.library().id(name) {
                             Some(id) => stack.push(self.env.namespace.library().value(id)),
                             None if matches!(op, Op::GlobalOrNil(_)) => stack.push(Value::Nil),
-                            None => return Err(unbound_names::runtime_error(name, &self.env.namespace)),
+                            None => {
+                                return Err(unbound_names::runtime_error(
+                                    bare_name(name),
+                                    &self.env.namespace,
+                                ));
+                            }
                         }
                     }
                 }
@@ -191,6 +197,20 @@ impl Machine {
                 stack.push(Value::Var(Str::new(name)));
             }
             Op::Data(key) => stack.push(operations::data(&self.env, &constants[key as usize])?),
+            Op::DataOf(key) => {
+                let argument = stack.pop();
+                stack.push(operations::data_of(&argument, &constants[key as usize], true)?);
+            }
+            Op::CallProgram => {
+                let argument = stack.pop();
+                let Value::Closure(function) = stack.pop() else {
+                    unreachable!("the compiler puts it there")
+                };
+                self.env.calls_programs = true;
+                let call = ProgramCall::new(function, argument);
+                fiber.next = Some(FiberResumption::Enter(Box::new(call)));
+                return Ok(ControlFlow::Break(None));
+            }
             Op::History(n) => stack.push(self.env.history[usize::from(n) - 1].clone()),
             Op::Budget => stack.push(self.env.budget.clone()),
 

@@ -51,7 +51,7 @@ impl Machine {
         fuel.close();
         result.map_err(|error| {
             let code = fiber.frames.downwards().find_map(|frame| match frame {
-                Frame::Code(code) => code.frame(),
+                Frame::Code(code) => code.frame().filter(|frame| !frame.is_entry()),
                 Frame::Native(_) => None,
             });
             match code {
@@ -541,6 +541,7 @@ impl Machine {
                             | Op::JumpIfDefined { .. }
                             | Op::Var(_)
                             | Op::Data(_)
+                            | Op::DataOf(_)
                             | Op::History(_)
                             | Op::Budget
                             | Op::EqualConst { .. }
@@ -553,6 +554,7 @@ impl Machine {
                             | Op::AppendTo(_)
                             | Op::Closure(_)
                             | Op::TailCall(_)
+                            | Op::CallProgram
                             | Op::Native { .. }
                             | Op::LookupOr { .. }
                             | Op::ElementsFrom { .. }

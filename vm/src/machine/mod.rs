@@ -9,6 +9,7 @@ mod absent_names;
 mod builtin;
 mod call;
 mod call_stack;
+mod called_program;
 mod ctx;
 mod env;
 mod fiber;
@@ -26,6 +27,8 @@ mod namespace;
 mod native;
 mod operations;
 mod output;
+mod program_call;
+mod program_catalog;
 mod restoring;
 mod snapshot;
 mod stack;
@@ -33,6 +36,7 @@ mod unbound_names;
 
 pub use crate::json::ToolArguments;
 pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section, SeriesFn};
+pub use called_program::{CalledProgram, ProgramChecks};
 pub use ctx::{CallNow, Ctx};
 pub use fingerprint::fingerprint;
 pub use fork::ForkNote;
@@ -48,12 +52,15 @@ pub use library::{Library, NameMeaning};
 pub use namespace::{Binding, Namespace};
 pub(crate) use operations::keyword_arguments;
 pub(crate) use output::Capture;
+pub use program_call::ProgramCall;
+
+pub use program_catalog::{ListedProgram, ProgramCatalog, ProgramCatalogSource};
 pub use restoring::Restoring;
 #[cfg(test)]
 pub(crate) use snapshot::testing;
 pub use snapshot::{
     CodeDigest, PartReader, PartWriter, Portable, RestoreError, RestoreSetup, RestoredMachine, Snapshot,
-    SnapshotError, SnapshotSetup,
+    SnapshotError, SnapshotSetup, text_of_snapshot,
 };
 pub(crate) use snapshot::{described, portable};
 pub use stack::{Args, Stack};
@@ -120,6 +127,8 @@ pub struct Setup {
     pub deadline: Option<Deadline>,
     /// When the program starts, in milliseconds since 1970-01-01T00:00:00Z: the one time that it sees.
     pub started_at: i64,
+    /// The call that `(tool/call)` without arguments makes, once: one whose arguments need not become values.
+    pub prepared_call: Option<Box<UpstreamCall>>,
 }
 
 impl Setup {
@@ -140,6 +149,7 @@ impl Setup {
             reservation: None,
             deadline: None,
             started_at: 0,
+            prepared_call: None,
         }
     }
 }
@@ -261,7 +271,11 @@ impl Machine {
                 upstreams: setup.upstreams,
                 max_request_bytes: MAX_REQUEST_BYTES,
                 layouts: Layouts::default(),
+                calls_programs: false,
+                program_checks: None,
+                program_catalog: None,
                 started_at: setup.started_at,
+                prepared_call: setup.prepared_call,
             },
             slots_before,
             ready: if ended.is_none() { VecDeque::from([ROOT]) } else { VecDeque::new() },
@@ -346,6 +360,12 @@ impl Machine {
                     None => return self.end(fiber, Ok(value)),
                     Some((parent, index)) => self.end_branch(id, fiber, parent, index, Ok(value)),
                 },
+                // `return` in a kept program that was called ends that one.
+                Ok(FiberStop::Halt(value)) if self.env.calls_programs && self.unwind_to_call(&mut fiber) => {
+                    fiber.next = Some(FiberResumption::Value(value));
+                    self.fibers[id as usize] = Some(fiber);
+                    self.ready.push_front(id);
+                }
                 Ok(FiberStop::Halt(value)) => match fiber.parent {
                     None => {
                         self.returned = true;
@@ -474,6 +494,21 @@ impl Machine {
         self.deadline = deadline;
     }
 
+    /// The program, unless it could not be linked.
+    pub fn program(&self) -> Option<&Rc<Program>> {
+        self.program.as_ref()
+    }
+
+    /// Has the arguments and values of kept programs that the program calls checked.
+    pub fn set_program_checks(&mut self, checks: Rc<dyn ProgramChecks>) {
+        self.env.program_checks = Some(checks);
+    }
+
+    /// Has discovery show kept programs.
+    pub fn set_program_catalog(&mut self, catalog: Rc<ProgramCatalogSource>) {
+        self.env.program_catalog = Some(catalog);
+    }
+
     /// Sets how many bytes one call may send to the host: arguments, and the names beside them.
     pub fn set_max_request_bytes(&mut self, bytes: usize) {
         self.env.max_request_bytes = bytes;
@@ -531,6 +566,7 @@ impl Machine {
         if !keeps || !self.env.undo.is_empty() {
             let _installed = account.install_with(self.reservation.clone(), None);
             if keeps {
+                self.forget_definitions_of_programs();
                 meter::set_work_limit(CHANGE_DETECTION_STEPS);
                 changed = self.env.changed();
                 self.env.undo.clear();

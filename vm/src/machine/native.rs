@@ -42,6 +42,13 @@ impl Machine {
                 next = take_step(fiber, number)?;
                 continue;
             }
+            if let FiberResumption::Enter(call) = next {
+                fiber.reserve(0)?;
+                fiber.frames.push(Frame::Native(NativeCall::new(call)));
+                fiber.charge_stacks()?;
+                next = FiberResumption::Native(Input::Start);
+                continue;
+            }
             if let FiberResumption::NoElement = next {
                 if leave_loop(fiber) {
                     return Ok(Landing::Code);
@@ -74,7 +81,10 @@ impl Machine {
             let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice };
             let (flow, from_frame) = match next {
                 FiberResumption::Raise(error) => return Err(error),
-                FiberResumption::Flow(_) | FiberResumption::Walk(_) | FiberResumption::NoElement => {
+                FiberResumption::Flow(_)
+                | FiberResumption::Walk(_)
+                | FiberResumption::Enter(_)
+                | FiberResumption::NoElement => {
                     unreachable!("followed above")
                 }
                 FiberResumption::Value(value) => match fiber.frames.last_mut() {
@@ -154,7 +164,9 @@ impl Machine {
                 self.next_call += 1;
                 self.waiting.insert(call, id);
                 fiber.waiting_for = Some(call);
-                self.outgoing.push(PendingCall { id: call, request });
+                let within =
+                    if self.env.calls_programs { self.programs_asking(fiber, &request) } else { Vec::new() };
+                self.outgoing.push(PendingCall { id: call, request, within });
                 return Ok(Err(FiberStop::Wait));
             }
             Flow::Element(element) => {
@@ -164,6 +176,10 @@ impl Machine {
                 FiberResumption::Value(element)
             }
             Flow::NoElement => FiberResumption::NoElement,
+            Flow::Leave(function, value) => {
+                self.leave_program(fiber, &function);
+                FiberResumption::Value(value)
+            }
         }))
     }
 }

@@ -122,13 +122,18 @@ binaries! {
 
 /// `data/NAME`
 pub(super) fn data(env: &Env, key: &Value) -> Result<Value> {
-    let found = match &env.context {
+    data_of(&env.context, key, env.strict_data)
+}
+
+/// An entry of a context, or of the argument of a kept program. `strict`: reading one that is not there is an error.
+pub(super) fn data_of(context: &Value, key: &Value, strict: bool) -> Result<Value> {
+    let found = match context {
         Value::Map(context) => context.get_flexible(key),
         _ => None,
     };
     match (found, key) {
         (Some(value), _) => Ok(value.clone()),
-        (None, Value::Keyword(name)) if env.strict_data => {
+        (None, Value::Keyword(name)) if strict => {
             let name = name.name();
             let text = format!(
                 "runtime_error: data/{name} is not bound: the `context` object did not provide a `{name}` key"

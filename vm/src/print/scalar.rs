@@ -1,6 +1,7 @@
 //! Values that are not collections.
 
 use super::{append, grow_string, number, text};
+use crate::code::bare_name;
 use crate::error::Result;
 use crate::meter;
 use crate::value::{Temporal, Value, is_readable_keyword, is_readable_symbol};
@@ -82,7 +83,7 @@ pub(super) fn len_bound(value: &Value) -> usize {
         Value::Keyword(k) => text::quoted_len(k.name()) + "(keyword )".len(),
         Value::Closure(closure) => closure.code().display.len(),
         Value::Regex(regex) => 2 * regex.source.as_str().len() + 3,
-        Value::Var(name) => name.as_str().len() + 2,
+        Value::Var(name) => bare_name(name.as_str()).len() + 2,
         Value::Symbol(name) if is_readable_symbol(name.as_str()) => name.as_str().len() + 1,
         Value::Symbol(name) => text::quoted_len(name.as_str()) + "(symbol )".len(),
         Value::Tool(name) => name.as_str().len() + 5,
@@ -150,7 +151,7 @@ pub(super) fn push(value: &Value, out: &mut String) {
         },
         Value::Var(name) => {
             out.push_str("#'");
-            out.push_str(name.as_str());
+            out.push_str(bare_name(name.as_str()));
         }
         Value::Symbol(name) if is_readable_symbol(name.as_str()) => {
             out.push('\'');

@@ -55,6 +55,7 @@ fn scalars_print_in_both_styles() {
         (Value::keyword("a-b?"), ":a-b?", ":a-b?"),
         (Value::str("é\"\\\n\u{1b}\u{7f}"), "\"é\\\"\\\\\\n\\u001B\\u007F\"", "é\"\\\n\u{1b}\u{7f}"),
         (Value::Var(Str::new("x")), "#'x", "#'x"),
+        (Value::Var(Str::new("program/b/x")), "#'x", "#'x"),
         (Value::Symbol(Str::new("a/b")), "'a/b", "a/b"),
         (Value::Tool(Str::new("search")), "tool/search", "tool/search"),
         (temporal(Temporal::date(19_782)), "\"2024-02-29\"", "2024-02-29"),

@@ -118,6 +118,14 @@ impl Map {
         self.0.entry_at(index)
     }
 
+    /// Whether a read of `key` finds something, as [`get_flexible`](Map::get_flexible) does.
+    pub fn has_flexible(&self, key: &Value) -> bool {
+        match self.0.small() {
+            Some((shape, _)) => shape.find_flexible(key).is_some(),
+            None => self.entry_flexible(key).is_some(),
+        }
+    }
+
     /// The value that a read of `key` finds: exact, then the twin of the other kind, then with every `-`
     /// as `_` in both kinds (language.md 2.6). A vector key that is not found exactly is not a path here.
     #[inline]

@@ -91,6 +91,8 @@ pub(crate) const MORE: &[&str] = &[
     "(loop [i 0 acc {}] (if (< i 3) (recur (inc i) (assoc acc (f i) (f (str i)))) acc))",
     "(let [[a b & c] (map f [1 2 3]) {:keys [x] :as m} {:x (f 9)}] (f 1) [a b c x m])",
     "(do (step-done \"s\" (f 1)) (task \"t\" (f 2)))",
+    // programs that are kept, in branches and inside each other
+    "(map f (pmap program/b [{:x 1} {:x 2}]))\n\u{c};program/b\n{}\n(def y data/x) (defn g [z] (get (tool/echo {:x z}) \"x\")) (+ (g y) (with-out-str (print 1)) (return (program/c {:z (g y)})))\n\u{c};program/c\n{}\n(pmap (fn [n] (tool/echo {:n (+ n data/z)})) [1 2])",
     // what memoized functions remember, in the program and in branches
     "(let [g (memoize (fn [& xs] (println xs) (f xs)))] [(g 1) (g 1) (pmap (fn [x] [(g x) (g x 2) (g x)]) [1 2]) (g 1) (g 2)])",
     "(do (println (f 1)) (budget/remaining) (f 2) [*1 data/x])",
@@ -122,6 +124,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("merge-with", "(merge-with (fn [a b] (+ (f a) b)) {:a 1 :b 3} {:a 2 :b 4 :c 5} {:c 6})"),
     ("pages", "(tool/pages {:server \"s\" :tool \"t\" :args {:items [1 2]}})"),
     ("partition-by", "(partition-by (fn [x] (f (odd? x))) [3 1 2])"),
+    ("program", "(program/b {:x 1})\n\u{c};program/b\n{}\n(tool/echo {:x data/x})"),
     ("quantifier", "(some (fn [x] (f x)) [nil 3])"),
     ("read-string", "(read-string {:readers {'m f}} \"[1 #m {:a [2]} #m 3]\")"),
     ("reduce", "(reduce (fn [a x] (+ a (f x))) [3 1 2])"),

@@ -66,7 +66,7 @@ fn fetches(token: &Jws<'_>, events: &[u8]) {
     let mut is_fetching = false;
     for event in events.chunks_exact(2) {
         now = now + Duration::from_secs(u64::from(event[0]).pow(2));
-        let answer = cache.ask(token, now);
+        let answer = cache.ask(token, now, now);
         let begins = matches!(answer, KeyAnswer::Keys { fetch: true, .. } | KeyAnswer::Wait { fetch: true });
         if let KeyAnswer::Keys { .. } = answer {
             assert!(last_success.is_some_and(|at| now.since(at) < MAX_STALE), "keys of which nobody knows");

@@ -12,6 +12,7 @@ mod jsonrpc;
 pub(crate) mod jwt;
 mod metadata;
 mod openapi;
+mod pin_lock;
 mod policy;
 mod program;
 #[cfg(feature = "server")]
@@ -39,6 +40,7 @@ pub use jsonrpc::jsonrpc;
 pub use jwt::jwt;
 pub use metadata::metadata;
 pub use openapi::openapi;
+pub use pin_lock::pin_lock;
 pub use policy::policy;
 pub use program::program;
 #[cfg(feature = "server")]

@@ -57,7 +57,7 @@ fn tokens(text: &str) {
 /// White space and comments only.
 fn skipped(mut text: &str) {
     loop {
-        text = text.trim_start_matches([' ', '\t', '\r', '\n', ',']);
+        text = text.trim_start_matches([' ', '\t', '\r', '\n', '\x0c', ',']);
         match text.strip_prefix(';') {
             Some(comment) => text = comment.find('\n').map_or("", |end| &comment[end..]),
             None => break,

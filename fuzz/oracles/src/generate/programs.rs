@@ -37,7 +37,13 @@ pub fn program(choices: &mut Choices<'_>, powers: Powers) -> String {
         out += &writer.expr(&globals);
         out.push('\n');
     }
-    out + &format!("[{} {}]", writer.expr(&globals), writer.expr(&globals))
+    out += &format!("[{} {}]", writer.expr(&globals), writer.expr(&globals));
+    // Some are kept programs, or called as such.
+    match writer.choices.below(12) {
+        1 => format!("\u{c}{{}} {out}"),
+        2 => format!("(program/p {{\"x\" 1}})\n\u{c};program/p\n{{}}\n{out}"),
+        _ => out,
+    }
 }
 
 struct Writer<'c, 'b> {

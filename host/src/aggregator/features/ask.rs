@@ -6,11 +6,13 @@ use bytes::Bytes;
 use ptc_base::memory::{ReplyCharge, ReplyMemory};
 use ptc_base::pace::apart;
 use ptc_base::time::{self, Instant};
+use ptc_base::trace::{self, OpenSpan, SpanWork};
 use ptc_base::visible::{has_hidden, visible};
 use ptc_engine::questions::ArgumentsDigest;
 use ptc_engine::{EvalId, RunContext, whole_millis};
 use ptc_mcp::json::{Object, Raw, Value, json, object_text};
 use ptc_policy::Grant;
+use ptc_policy::path::is_plain_uri;
 use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::NameFilter;
 use ptc_upstreams::mcp::features::{ItemPages, read_completion};
@@ -220,6 +222,16 @@ impl<'a> Features<'a> {
         }
     }
 
+    /// Whether the configuration shows one. A URI that a server may read as another one is shown where nothing is hidden, or by its
+    /// very text (auth.md 14.2).
+    fn admits(&self, kind: FeatureKind, name: &str) -> bool {
+        let filter = self.filter(kind);
+        let is = |text: &str| filter.allow.iter().flatten().any(|pattern| pattern.as_str() == text);
+        let hides_nothing = || filter.deny.is_empty() && (filter.allow.is_none() || is("*"));
+        let is_clear = || kind == FeatureKind::Prompt || hides_nothing() || is(name) || is_plain_uri(name);
+        filter.admits(name) && is_clear()
+    }
+
     /// Whether the policy lets the caller know of one.
     fn grants(&self, kind: FeatureKind, name: &str) -> bool {
         self.grant.as_ref().is_none_or(|grant| grants(grant, self.name, kind, name))
@@ -281,9 +293,10 @@ impl<'a> Features<'a> {
     /// Those that the filters admit, scrubbed.
     fn admitted(&self, kind: FeatureKind, mut items: Vec<Value>) -> Vec<Value> {
         items.retain(|item| {
-            item[kind.key()].as_str().is_some_and(|name| {
-                !name.is_empty() && self.filter(kind).admits(name) && self.grants(kind, name)
-            }) && has_plain_names(item)
+            item[kind.key()]
+                .as_str()
+                .is_some_and(|name| !name.is_empty() && self.admits(kind, name) && self.grants(kind, name))
+                && has_plain_names(item)
         });
         for item in &mut items {
             self.redactor.scrub_json(item);
@@ -421,7 +434,7 @@ impl<'a> Features<'a> {
 
     /// Whether clients may know of a resource at this URI.
     pub fn admits_resource(&self, uri: &str) -> bool {
-        self.resources.admits(uri) && self.grants(FeatureKind::Resource, uri)
+        self.admits(FeatureKind::Resource, uri) && self.grants(FeatureKind::Resource, uri)
     }
 
     /// Starts the upstream for a request, which is recorded if that fails.
@@ -475,7 +488,7 @@ impl<'a> Features<'a> {
             let text = format!("no {what} {:?} in upstream '{}'", shown(subject), self.name);
             return Err(CallFault::upstream_error(text).before_sending());
         }
-        if !self.filter(kind).admits(subject) {
+        if !self.admits(kind, subject) {
             let text = format!(
                 "the configuration hides {what} {:?} of upstream '{}' (allow_{key}, deny_{key})",
                 shown(subject),
@@ -504,7 +517,13 @@ impl<'a> Features<'a> {
             return Err(CallFault::unavailable(text).before_sending());
         }
         let params = params.as_bytes();
-        let query = Query { method, params, subject, limits, arrivals, caller: self.caller };
+        // A program's request has the trace of its program.
+        let trace = if self.caller.trace.is_some() { None } else { trace::current() };
+        let span = OpenSpan::below(trace.as_ref());
+        let context = span.as_ref().map(|span| &span.trace().context);
+        let context = context.or(trace.as_ref().map(|trace| &trace.context)).or(self.caller.trace);
+        let caller = Caller { trace: context, ..self.caller };
+        let query = Query { method, params, subject, limits, arrivals, caller };
         let mut record = match self.audit {
             None => None,
             Some(audit) => {
@@ -522,6 +541,17 @@ impl<'a> Features<'a> {
         let answer = self.handle.query(query).await;
         if let Some(record) = &mut record {
             record.ended(answer.as_ref().err().map(|fault| fault.reason));
+        }
+        if let Some(span) = span {
+            let fault = answer.as_ref().err();
+            span.end(SpanWork::Call {
+                upstream: self.name,
+                transport: self.handle.transport(),
+                method,
+                tool: None,
+                fault: fault.map(|fault| fault.reason.as_str()),
+                http_status: fault.and_then(|fault| fault.http_status),
+            });
         }
         answer
     }

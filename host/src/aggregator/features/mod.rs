@@ -7,4 +7,4 @@ mod ask;
 mod program;
 
 pub use ask::{FeatureKind, Features, Listing};
-pub(super) use program::answer;
+pub(super) use program::{answer, asked_method};

@@ -59,7 +59,7 @@ async fn content(
     request: FeatureRequest,
     desk: &Desk,
 ) -> Reply {
-    let view = aggregator.view_of(run);
+    let mut view = aggregator.view_of(run);
     let Some(member) = view.member(&request.server) else { return Reply::Value(Payload::None) };
     let is_prompt = request.feature == Feature::PromptGet;
     let (kind, method, params) = match is_prompt {
@@ -120,6 +120,11 @@ async fn content(
             give_back_uncounted(run, &fault);
             return attempt.failed(recorded, tried.then_some(began), fault);
         }
+        // Another policy may hold by now.
+        view = aggregator.view_of(run);
+        if view.member(server).is_none() {
+            return raise(&unknown_server(&view.catalog(), server));
+        }
         began = time::now();
     }
 }
@@ -179,6 +184,15 @@ async fn signed_in(
                 _ => word,
             });
         }
+    }
+}
+
+/// The method that a program asks for.
+pub(in super::super) fn asked_method(feature: Feature) -> &'static str {
+    match feature {
+        Feature::ResourceRead => "resources/read",
+        Feature::PromptGet => "prompts/get",
+        other => method(other),
     }
 }
 

@@ -242,3 +242,18 @@ async fn a_code_that_a_caller_picks_blanks_no_word_of_anybody() {
         assert_eq!(world.redactor.for_log().scrub(secret), secret);
     }
 }
+
+#[tokio::test]
+async fn bearers_of_access_tokens_are_sent_to_a_page_that_they_can_use() {
+    let world = World::new(Script::default());
+    let steps = |page_has_login| {
+        let site = world.site_with_login("https://ptc.example", page_has_login);
+        ["ci", "https://i.example|ann; touch x"].map(|account| site.next_step(account).to_string())
+    };
+    let page = |steps: &str| steps.starts_with("open: https://ptc.example/oauth/start?upstream=");
+    let [fixed, bearer] = steps(true);
+    assert!(page(&fixed) && page(&bearer), "{fixed} {bearer}");
+    let [fixed, bearer] = steps(false);
+    assert!(page(&fixed) && bearer.ends_with(" --principal 'https://i.example|ann; touch x'"), "{bearer}");
+    assert!(bearer.starts_with("run: ptc login "), "{bearer}");
+}

@@ -98,8 +98,14 @@ impl World {
 
     /// What a server has whose callers sign in on its page.
     pub(crate) fn site_with_page(&self, origin: &str) -> Arc<Site> {
+        self.site_with_login(origin, false)
+    }
+
+    /// The same, where the bearers of access tokens can show who they are, or cannot.
+    pub(crate) fn site_with_login(&self, origin: &str, page_has_login: bool) -> Arc<Site> {
         let page = Some(origin.into());
-        let context = SignInContext { page, ..context(self.store(), &self.clock, &self.redactor) };
+        let context =
+            SignInContext { page, page_has_login, ..context(self.store(), &self.clock, &self.redactor) };
         let config = self.config();
         Site::new(&config.upstreams[0], &Arc::new(config.credentials.clone()), &context).unwrap()
     }
@@ -138,6 +144,7 @@ fn context(store: Arc<dyn AuthStore>, clock: &Clock, redactor: &Redactor) -> Sig
         http: Client::new(),
         owner: Handle::current(),
         page: None,
+        page_has_login: false,
     }
 }
 

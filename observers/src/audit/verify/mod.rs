@@ -15,7 +15,7 @@ use std::io::{self, BufRead};
 use self::lines::{Lines, NextLine};
 pub use self::report::{FileEnd, FileReport, Finding, FindingKind, Note, NoteKind, Report};
 pub use super::chain::LineDigest;
-use super::chain::{CLOSED, ChainedLine, OPENED, Unchained};
+use super::chain::{CLOSED, ChainedLine, OPENED, OpenCause, Unchained};
 
 /// Findings and notes that are kept; the rest are counted.
 const MAX_KEPT: usize = 1000;
@@ -45,6 +45,8 @@ pub struct Verifier {
 struct KnownEnd {
     seq: u64,
     digest: LineDigest,
+    /// The name of the event, if it is a line about the log.
+    event: Option<String>,
     /// The file in which it is, by its place in the report.
     file: usize,
 }
@@ -134,6 +136,7 @@ impl Verifier {
             let known =
                 self.ends.get(chain).or_else(|| self.ends.get("").filter(|end| prev == Some(end.digest)));
             at.last = known.map(|end| (end.seq, end.digest));
+            at.last_event = known.and_then(|end| end.event.clone());
             at.chain = Some(chain.clone());
         }
         let mut next = first;
@@ -217,7 +220,10 @@ impl Verifier {
             self.note(at.file, number, NoteKind::Unchained { lines: at.unchained });
         }
         if let Some(event) = &line.event {
-            if event.name == OPENED && at.last_event.as_deref() != Some(CLOSED) && !is_first {
+            let goes_on = at.last.is_some_and(|(seq, _)| line.seq == seq + 1);
+            // Lines of older versions do not say why the file was opened, which at its beginning may be for a rotation.
+            let starts = event.cause.as_deref().map_or(!is_first, |cause| cause == OpenCause::Start.as_str());
+            if event.name == OPENED && starts && goes_on && at.last_event.as_deref() != Some(CLOSED) {
                 self.note(at.file, number, NoteKind::NotClosed);
             }
             if event.lost > 0 {
@@ -275,7 +281,8 @@ impl Verifier {
         report.end = if at.last_event.as_deref() == Some(CLOSED) { FileEnd::Closed } else { FileEnd::Open };
         if let Some((seq, digest)) = at.last {
             let chain = at.chain.unwrap_or_default();
-            let before = self.ends.insert(chain, KnownEnd { seq, digest, file: at.file });
+            let before =
+                self.ends.insert(chain, KnownEnd { seq, digest, event: at.last_event, file: at.file });
             if let Some(before) = before {
                 // Its end is what this file begins with; what is wrong there has been found.
                 self.report.files[before.file].end = FileEnd::Continued;

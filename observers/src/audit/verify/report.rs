@@ -16,6 +16,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// True if a process starts where lines may have been cut, which the files alone cannot tell.
+    pub fn has_open_starts(&self) -> bool {
+        self.notes.iter().any(|note| note.kind == NoteKind::NotClosed)
+    }
+
     /// True if nothing is wrong.
     pub fn is_good(&self) -> bool {
         self.findings_count == 0
@@ -242,7 +247,7 @@ pub struct Note {
 /// What is not wrong and may explain something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoteKind {
-    /// The process before was killed: it has not written its last line.
+    /// A process starts behind a line that is not the last one of a process: that was killed, or lines were cut.
     NotClosed,
     /// A part of a line, which a process could not finish.
     Torn {
@@ -282,7 +287,8 @@ impl NoteKind {
     pub fn message(&self) -> String {
         match self {
             Self::NotClosed => {
-                "a process began here, and the one before it did not write its last line: it was killed"
+                "a process starts here, and the line before is not the last one of a process: it was killed, or lines and whole files \
+                 were cut here. Compare with `audit_log_opened` and `audit_log_closed` in the log of the process"
                     .to_owned()
             }
             Self::Torn { bytes } => format!("{bytes} bytes of a line whose process could not finish it"),

@@ -93,7 +93,7 @@
       tile("Running now", count(state.live_count), `${count(server.permits_in_use)} of ${count(server.permits)} slots taken`),
       tile(`Calls in ${minutes} minutes`, count(total.calls), rate),
       tile("Payload reduction", ratio, `${bytes(saved.fetched_bytes)} fetched, ${bytes(saved.returned_bytes)} returned`),
-      tile("Sessions", state.sessions === null ? "off" : count(state.sessions.length), `${count(server.http_sessions)} HTTP sessions`),
+      tile("Sessions", state.sessions === null ? "off" : count(state.session_count), `${count(server.http_sessions)} HTTP sessions`),
       memory === null ? null : tile(memory[0], bytes(memory[1]), memory[2]),
     ].filter(Boolean);
   };
@@ -141,8 +141,8 @@
     return node("ol", { class: "waterfall", "aria-label": `${some(rows.length, "upstream call")} within ${span(whole)}` },
       node("li", {}, node("span", { class: "name" }, "program"), node("span", { class: "figure" }, span(whole)), track("span", 0, whole)),
       ...rows.map((row) => node("li", {}, node("span", { class: "name" }, `${row.server}/${row.tool}`),
-        node("span", { class: "figure" }, row.ok ? `${span(row.duration_ms)}${size(row)}` : `${row.reason || "failed"}, ${span(row.duration_ms)}`),
-        track(row.ok ? "ok" : "failed", row.offset_ms, row.duration_ms))));
+        node("span", { class: "figure" }, row.ok === null ? `${span(row.duration_ms)} so far` : row.ok ? `${span(row.duration_ms)}${size(row)}` : `${row.reason || "failed"}, ${span(row.duration_ms)}`),
+        track(row.ok === null ? "span" : row.ok ? "ok" : "failed", row.offset_ms, row.duration_ms))));
   };
 
   // A message as far as it was recorded.
@@ -157,6 +157,7 @@
   const details = (call) => [
     node("dl", { class: "facts" },
       fact("request", call.request_id), fact("eval", call.eval_id),
+      fact("kept program", call.kept_program === undefined ? null : `${call.kept_program} (${call.program_digest.slice(0, 12)})`),
       fact("steps", call.steps === undefined ? null : count(call.steps)),
       fact("memory", call.memory_peak_bytes === undefined ? null : bytes(call.memory_peak_bytes)),
       fact("program ran", call.run_us === undefined ? null : span(call.run_us / 1000)),
@@ -176,9 +177,30 @@
   const ended = new Map();
   const running = new Map();
   const runningRow = (call) => {
-    const took = node("span", {});
-    const tr = row(COLUMNS(), ["now", ...(operator ? [call.principal] : []), call.tool, pill("running", "warn"), code(call), "–", took]);
-    return { tr, update: (now) => { took.textContent = span(now.running_ms); } };
+    const took = node("span", {}), calls = node("span", {}), latest = node("span", {}), columns = COLUMNS(), id = `live-${call.eval_id}`;
+    const detail = node("tr", { id: `${id}-detail`, role: "row", class: "details" }, node("td", { role: "cell", colspan: String(columns.length) }));
+    detail.hidden = true;
+    let shown = call;
+    const look = () => detail.firstChild.replaceChildren(...(detail.hidden ? [] : [
+      program(shown.program) === null ? null : node("pre", {}, program(shown.program)),
+      shown.upstream_call_count > shown.upstream_calls.length ? node("p", { class: "muted" }, `The newest ${count(shown.upstream_calls.length)} of ${some(shown.upstream_call_count, "upstream call")}.`) : null,
+      shown.upstream_calls.length > 0 ? waterfall({ duration_ms: shown.running_ms, upstream_calls: shown.upstream_calls }) : empty("No upstream calls so far."),
+    ].filter(Boolean)));
+    const toggle = node("button", { id, type: "button", class: "link", "aria-expanded": "false", "aria-controls": `${id}-detail`,
+      "aria-label": `now, details of ${call.tool}`, click: () => {
+        detail.hidden = !detail.hidden;
+        toggle.setAttribute("aria-expanded", String(!detail.hidden));
+        look();
+      } }, "now");
+    const tr = row(columns, [toggle, ...(operator ? [call.principal] : []), call.tool, pill("running", "warn"), [code(call), latest], calls, took]);
+    return { parts: [tr, detail], update: (now) => {
+      shown = now;
+      took.textContent = span(now.running_ms);
+      calls.textContent = now.upstream_call_count > 0 ? count(now.upstream_call_count) : "–";
+      const open = now.upstream_calls.filter((one) => one.ok === null).at(-1);
+      latest.textContent = open === undefined ? "" : ` waits for ${short(`${open.server}/${open.tool}`, 200)}`;
+      look();
+    } };
   };
   const endedRows = (call) => {
     const columns = COLUMNS(), id = `call-${call.number}`;
@@ -231,7 +253,7 @@
     }
     const live = new Set(found.live.map((call) => call.eval_id));
     for (const id of running.keys()) if (!live.has(id)) running.delete(id);
-    place(byId("live"), found.live.map((call) => running.get(call.eval_id).tr));
+    place(byId("live"), found.live.flatMap((call) => running.get(call.eval_id).parts));
     const calls = [...found.calls, ...older];
     const seen = new Set();
     const rows = [];
@@ -291,7 +313,9 @@
     node("div", { class: "head" }, node("h3", {}, up.name), pill(up.phase === "recovery" ? `failed, tried again in ${up.retry_in_seconds} s` : up.phase, KINDS[up.phase])),
     node("p", { class: "muted" }, [up.protocol_version === null ? up.transport : `${up.transport} ${up.protocol_version}`, `${count(up.in_flight)} in flight`, some(up.starts, "start")].join(" · ")),
     signInStep(signIn),
+    up.granted ? null : node("p", { class: "muted" }, "Your rules do not show you its tools."),
     up.last_fault === null ? null : node("p", { class: "trouble" }, `Latest fault: ${up.last_fault}`),
+    up.pins === null ? null : node("p", {}, pill("not as pinned", "warn"), ` ${up.pins}. To accept it: `, node("code", {}, `ptc pin ${up.name}`)),
     up.messages.length === 0 ? null : node("details", {}, node("summary", {}, some(up.messages.length, "log message")),
       node("ul", {}, ...up.messages.map((said) => node("li", {}, node("span", { class: "muted" }, `${said.ts} ${said.level} `), node("code", {}, said.text))))),
   ].filter(Boolean);
@@ -372,12 +396,27 @@
     });
     return element;
   };
+  // How a tool differs from the lock, and what deserves a look in its texts: for the person who reads them.
+  const remarksOn = (tool) => [
+    tool.unaccepted === undefined ? null : node("p", { class: "trouble" }, `Not accepted: ${tool.unaccepted}.`),
+    tool.diff === undefined ? null : node("pre", {}, tool.diff),
+    ...(tool.marks ?? []).map((mark) => node("p", { class: "trouble" }, `Deserves a look, as it ${mark.finding}: `, node("code", {}, mark.excerpt))),
+  ];
+  const remarkPills = (tool) => [
+    tool.unaccepted === undefined ? null : pill("not accepted", "warn"),
+    tool.marks === undefined ? null : pill("deserves a look", "warn"),
+  ];
+  const withheldList = (server) => (server.withheld ?? []).length === 0 && (server.gone ?? []).length === 0 ? [] : [
+    ...(server.withheld ?? []).map((tool) => folded([node("code", {}, tool.name), " ", pill("withheld", "bad"), ...remarkPills(tool).slice(1)].filter(Boolean), () => remarksOn(tool))),
+    server.gone.length === 0 ? null : node("p", { class: "muted" }, `Gone since they were pinned: ${server.gone.join(", ")}.`),
+  ].filter(Boolean);
   const toolList = (server) => {
     const items = server.tools.map((tool) => {
-      const element = folded([node("code", {}, tool.name), " ", tool.only_reads ? pill("reads") : null, node("span", { class: "muted" }, ` ${short(tool.description.split("\n")[0], 120)}`)].filter(Boolean), () => [
+      const element = folded([node("code", {}, tool.name), " ", tool.only_reads ? pill("reads") : null, ...remarkPills(tool), node("span", { class: "muted" }, ` ${short(tool.description.split("\n")[0], 120)}`)].filter(Boolean), () => [
+        ...remarksOn(tool),
         tool.description ? node("p", { class: "prose" }, tool.description) : null,
         ...argumentsOf(tool.input_schema),
-        tool.callable ? trial(server.name, tool) : node("p", { class: "muted" }, "You may see this tool, and not call it."),
+        tool.callable ? trial(server.name, tool) : node("p", { class: "muted" }, tool.unaccepted === undefined ? "You may see this tool, and not call it." : "It is not called until somebody accepts it."),
       ]);
       return { tool, element: node("li", {}, element) };
     });
@@ -419,7 +458,7 @@
     const names = new Set(all.map((up) => up.name));
     for (const name of upstreamCards.keys()) if (!names.has(name)) upstreamCards.delete(name);
     place(target, all.map((up) => upstreamCards.get(up.name).element));
-    const key = JSON.stringify(all.map((up) => [up.name, up.tools, up.starts, up.phase]));
+    const key = JSON.stringify(all.map((up) => [up.name, up.tools, up.starts, up.phase, up.pins]));
     if (key === catalogKey) return;
     const catalog = new Map((await ask("/console/api/catalog")).servers.map((server) => [server.name, server]));
     catalogKey = key;
@@ -430,20 +469,22 @@
       card.listed = listed;
       card.tools.replaceChildren(...(server === undefined ? [] : [
         server.description ? node("p", { class: "muted prose" }, server.description) : null,
+        ...withheldList(server),
         server.loaded ? folded([some(server.tools.length, "tool")], () => toolList(server)) : node("p", { class: "muted" }, "Its tools are not known yet."),
       ].filter(Boolean)));
     }
   };
 
   // --- sessions, accounts ------------------------------------------------------------------------------------------
-  const sessions = (all, ofStore) => {
+  const sessions = ([all, total], ofStore) => {
     if (all === null) return empty("Sessions are off (--sessions).");
     if (all.length === 0) return empty(ofStore ? "This server has used no session of the store yet." : "No session is open.");
-    return table(ofStore ? "Sessions of the store that this server has used last" : "Open sessions, the latest used first",
-      [["Session"], ["State"], ["Turn", "number"], ["Names", "number"], ["Size", "number"], ["Last used (UTC)", "number"]],
+    const note = total > all.length ? [node("p", { class: "muted" }, `The ${count(all.length)} that were used last, of ${count(total)}.`)] : [];
+    return [table(ofStore ? "Sessions of the store that this server has used last" : "Open sessions, the latest used first",
+      [["Session"], ...(operator ? [["Caller"]] : []), ["State"], ["Turn", "number"], ["Names", "number"], ["Size", "number"], ["Last used (UTC)", "number"]],
       all.map((session) => [node("div", {}, session.title === null ? "" : node("strong", {}, session.title), node("div", { class: "mono" }, session.session_id)),
-        session.eval_status === "running" ? pill("running", "good") : pill("idle"), count(session.turn), count(session.binding_count),
-        bytes(session.memory_bytes), clock(session.updated_at)]));
+        ...(operator ? [session.principal] : []), session.eval_status === "running" ? pill("running", "good") : pill("idle"), count(session.turn), count(session.binding_count),
+        bytes(session.memory_bytes), clock(session.updated_at)])), ...note];
   };
   const accounts = ([all, total]) => {
     if (all.length === 0) return empty("Nobody holds anything now.");
@@ -708,6 +749,72 @@
     tick();
   };
 
+  // --- drafts of programs --------------------------------------------------------------------------------------------
+  // What was opened of a draft stays as it is: approved and discarded is the text that a person has seen, by its digest.
+  const draftCards = new Map();
+  let draftsSaid = null;
+  // The programs that call the former one, and are approved with that.
+  const leftBehind = (of) => (of.no_longer_approved ?? []).length === 0 ? "" : `No longer approved: ${of.no_longer_approved.join("; ")}`;
+  const draftBody = (draft, mayApprove) => {
+    const told = node("p", { class: "muted", role: "status" }, "reading …");
+    const body = node("div", {}, told);
+    const name = JSON.stringify(draft.name), principal = JSON.stringify(draft.principal);
+    const work = async (does, digest, done) => {
+      told.textContent = "sending …";
+      try {
+        draftsSaid = `${draft.name}: ${done(await post(`/console/api/drafts/${does}`, `{"name":${name},"principal":${principal},"digest":${JSON.stringify(digest)}}`))}`;
+        actions.hidden = true;
+      } catch (trouble) {
+        told.textContent = `Not done: ${trouble.message}.`;
+      }
+      refresh();
+    };
+    const actions = node("div", { class: "actions" });
+    const button = (text, kind, click) => actions.append(node("button", { type: "button", class: kind, click }, text));
+    const show = async () => {
+      try {
+        const whole = await post("/console/api/drafts/show", `{"name":${name},"principal":${principal}}`);
+        const tests = whole.tests ?? [], fits = whole.fault === undefined && tests.every((one) => one.ok);
+        const served = whole.served === null ? [] : [
+          node("h4", {}, `What it changes of the program that is served (approved ${whole.served.at}${whole.served.by ? ` by ${whole.served.by}` : ""})`),
+          whole.served.diff === "" ? node("p", { class: "muted" }, "Nothing.") : node("pre", {}, whole.served.diff)];
+        told.textContent = "";
+        body.replaceChildren(...[
+          whole.fault === undefined ? null : node("p", { class: "trouble" }, `It cannot be approved: ${whole.fault}`),
+          node("p", {}, "May call: ", (whole.tools ?? []).length === 0 ? "nothing" : node("code", {}, whole.tools.join(", "))),
+          ...(whole.remarks ?? []).map((text) => node("p", { class: "trouble" }, text)),
+          (whole.calls ?? []).length === 0 ? null : node("p", {}, "Calls the programs ", node("code", {}, whole.calls.join(", "))),
+          tests.length === 0 ? node("p", {}, pill("no tests", "warn")) : node("ul", {}, ...tests.map((one) => node("li", {}, pill(one.ok ? "passed" : "failed", one.ok ? "good" : "bad"), ` ${one.test} ${one.failures.join("; ")}`))),
+          leftBehind(whole) === "" ? null : node("p", { class: "trouble" }, leftBehind(whole)),
+          node("pre", {}, whole.text), node("p", { class: "muted digest" }, `SHA-256 ${whole.digest}`), ...served, actions, told].filter(Boolean));
+        if (mayApprove && fits) button("Approve", "primary", () => work("approve", whole.digest, (done) => [`approved, revision ${done.revision} in ${done.place}`, leftBehind(done)].filter(Boolean).join(". ")));
+        button("Discard", "", () => work("discard", whole.digest, () => "discarded"));
+      } catch (trouble) {
+        told.textContent = `It cannot be read: ${trouble.message}.`;
+      }
+    };
+    show();
+    return body;
+  };
+  const drafts = (list) => {
+    byId("drafts-card").hidden = list.drafts === null;
+    if (list.drafts === null) return;
+    const note = draftsSaid ?? (list.may_approve ? "" : "An operator approves them.");
+    if (byId("drafts-note").textContent !== note) byId("drafts-note").textContent = note;
+    const keys = new Map(list.drafts.map((draft) => [`${draft.digest} ${draft.name} ${draft.principal}`, draft]));
+    for (const [key, draft] of keys) {
+      if (draftCards.has(key)) continue;
+      const about = `of ${draft.principal}, ${draft.at.slice(0, 16).replace("T", " ")} UTC, ${bytes(draft.bytes)}: `;
+      draftCards.set(key, folded([node("code", {}, draft.name), " ", node("span", { class: "muted" }, about), short(draft.description, 120)],
+        () => draftBody(draft, list.may_approve)));
+    }
+    for (const key of draftCards.keys()) if (!keys.has(key)) draftCards.delete(key);
+    const remarks = [...list.unreadable.map((why) => `Left out: ${why}`), ...(list.is_part ? ["There are more than are shown."] : [])];
+    if (keys.size === 0 && remarks.length === 0) remarks.push("No model has proposed a program.");
+    place(byId("drafts"), [...draftCards.values()]);
+    byId("drafts").append(...remarks.map((text) => node("p", { class: "muted" }, text)));
+  };
+
   const show = (state) => {
     const server = state.server;
     byId("identity").textContent = `${server.instance} · version ${server.version} · up ${span(server.uptime_seconds * 1000)} · you are ${server.caller}${server.operator ? ", an operator" : ""}`;
@@ -715,7 +822,7 @@
     byId("saved-note").textContent = state.saved.programs === 0 ? "" : `since ${state.saved.since.slice(0, 16).replace("T", " ")} UTC${server.operator ? ", all callers" : ""}`;
     draw("saved", state.saved, savings);
     draw("reduction", state.timeline, reduction);
-    draw("sessions", state.sessions, (all) => sessions(all, state.sessions_of_store === true));
+    draw("sessions", [state.sessions, state.session_count], (found) => sessions(found, state.sessions_of_store === true));
     byId("accounts-card").hidden = !server.operator;
     if (server.operator) draw("accounts", [state.accounts, state.account_count], accounts);
     status(server.draining ? "stopping" : paused ? "paused" : "live", server.draining ? "warn" : paused ? "" : "good");
@@ -752,12 +859,13 @@
     catalogKey = null;
     shownCalls = [];
     forgetCalls();
-    for (const known of [drawn, cards, ended, running, upstreamCards]) known.clear();
+    draftsSaid = null;
+    for (const known of [drawn, cards, draftCards, ended, running, upstreamCards]) known.clear();
     byId("search").reset();
     byId("calls-note").textContent = "";
     byId("waiting-note").textContent = "";
     document.title = "ptc console";
-    for (const id of ["tiles", "waiting", "saved", "reduction", "live", "recent", "upstreams", "sessions", "accounts"]) byId(id).replaceChildren();
+    for (const id of ["tiles", "waiting", "drafts", "saved", "reduction", "live", "recent", "upstreams", "sessions", "accounts"]) byId(id).replaceChildren();
     byId("identity").textContent = "";
     byId("board").hidden = true;
     byId("controls").hidden = true;
@@ -790,6 +898,10 @@
       });
       const asked = JSON.stringify(sought());
       const found = await seekCalls();
+      const proposed = await ask("/console/api/drafts").catch((trouble) => {
+        if (trouble instanceof Refused) throw trouble;
+        return null;
+      });
       const signIns = state.upstreams === null ? [] : (await ask("/console/api/sign-ins")).sign_ins;
       if (byId("board").hidden) {
         byId("gate").hidden = true;
@@ -805,6 +917,8 @@
       }
       show(state);
       waiting(runs);
+      if (proposed !== null) drafts(proposed);
+      else byId("drafts-note").textContent = "The drafts cannot be read just now.";
       // What was sought meanwhile is on its way.
       if (asked === JSON.stringify(sought())) {
         shownCalls = found.calls;

@@ -208,7 +208,8 @@ impl Host {
             self.calls = None;
             return Ok(());
         }
-        let catalog = describe(&upstreams.unfiltered().catalog(), CatalogMode::Auto, 0, CATALOG_CHARS).short;
+        let catalog =
+            describe(&upstreams.unfiltered().catalog(), &[], CatalogMode::Auto, 0, CATALOG_CHARS).short;
         if let SystemPrompt::Wrap { suffix, .. } = &mut self.system {
             *suffix = catalog;
         }

@@ -87,6 +87,11 @@ fn show(found: &Report) {
         outln!("and {more} more");
     }
     match found.findings_count {
+        0 if found.has_open_starts() => {
+            outln!(
+                "nothing was found to be wrong, as far as the files tell; the notes name what they cannot tell"
+            )
+        }
         0 => outln!("nothing is wrong"),
         1 => outln!("1 thing is wrong"),
         count => outln!("{count} things are wrong"),

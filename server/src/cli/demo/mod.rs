@@ -104,7 +104,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     let (limits, max_calls) = (Limits::aggregator(), AggregatorLimits::default().max_calls);
     let servers = sentence_of(aggregator.unfiltered().upstreams().map(|(config, _)| config.name.as_str()));
     let room = catalog_room(Profile::Debug, &servers, max_calls, limits.timeout, false);
-    let catalog = describe(&aggregator.unfiltered().advertised(), CatalogMode::Auto, 0, room).short;
+    let catalog = describe(&aggregator.unfiltered().advertised(), &[], CatalogMode::Auto, 0, room).short;
     let options = EvalOptions {
         limits,
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
@@ -112,6 +112,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         max_attached_bytes: 5 << 20,
         fits_client: false,
         upstreams: Some(aggregator.clone()),
+        programs: None,
         card: Some(SharedCard::new(UpstreamCard { servers, catalog, whole: None, max_calls })),
         read_only: true,
         redactor: aggregator.redactor().clone(),
@@ -119,6 +120,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         tells_of_ask: false,
         asks: None,
         runs: None,
+        recent: None,
     };
     Ok(Service::new(
         Registry::new(vec![Box::new(LispEval::new(Arc::new(engine), options))]),

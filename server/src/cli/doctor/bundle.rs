@@ -12,13 +12,14 @@ use ptc_mcp::json::{Map, Value, json};
 use ptc_protocol::identity;
 
 use super::redaction::{Removed, origin};
+use crate::boot;
 use crate::cli::config;
 use crate::cli::setup;
 use crate::control::client::running;
-use crate::options;
 use crate::options::command::arguments;
 use crate::options::flags::ALL;
 use crate::options::sign_in_store::{KeyPlace, StorePlace};
+use crate::options::{self, SettingsSource};
 
 /// The shape of the file: a reader of another version can tell.
 const FORMAT: u64 = 1;
@@ -72,6 +73,23 @@ impl BundleArgs {
         self.bundle.as_deref()
     }
 
+    /// The variables of a server with these files: those of the environment, of `--env-file`, and one for each setting of
+    /// `--config`. A file at fault adds none; the options tell what is wrong with it.
+    pub(super) fn served(&self, env: &ProcessEnv) -> ProcessEnv {
+        let sources = self.matches().ok().and_then(|matches| options::sources(&matches, env.clone()).ok());
+        sources.map_or_else(|| env.clone(), |(env, file)| file.as_variables(&env))
+    }
+
+    /// The arguments of a server with these files.
+    fn matches(&self) -> Result<clap::ArgMatches, clap::Error> {
+        let named = [("--config", &self.config), ("--env-file", &self.env_file)];
+        let named = named
+            .into_iter()
+            .filter_map(|(flag, path)| Some([flag.into(), path.as_ref()?.as_os_str().to_owned()]));
+        let words = std::iter::once("start".into()).chain(named.flatten());
+        clap::Command::new("start").args(arguments(&ALL)).try_get_matches_from(words)
+    }
+
     /// Writes the file, and says what is in it.
     ///
     /// # Errors
@@ -111,7 +129,6 @@ impl BundleArgs {
             let is_named = |option: &&Value| option["name"] == name && option["source"] != "default";
             Some(PathBuf::from(options.iter().find(is_named)?["value"].as_str()?))
         };
-        let file = named("upstreams-config").or_else(|| found.upstreams_file.map(Path::to_owned));
         let state_dir = found.state_dir.map(Path::to_owned).or_else(|| named("state-dir"));
         let mut everything = json!({
             "format": FORMAT,
@@ -121,7 +138,7 @@ impl BundleArgs {
             "options": options,
             "starts": starts,
             "variables": variables(env, &mut removed),
-            "upstreams_file": upstreams_file(file.as_deref(), env, &mut removed),
+            "upstreams_file": upstreams_file(found.upstreams_file, env, &mut removed),
             "findings": found.findings,
             "servers": servers(env, state_dir),
             "log": self.log.as_deref().map(log).transpose()?,
@@ -132,13 +149,7 @@ impl BundleArgs {
 
     /// The options of a server, and whether it would start with them.
     fn options(&self, env: &ProcessEnv, removed: &mut Removed) -> (Vec<Value>, Value) {
-        let named = [("--config", &self.config), ("--env-file", &self.env_file)];
-        let named = named
-            .into_iter()
-            .filter_map(|(flag, path)| Some([flag.into(), path.as_ref()?.as_os_str().to_owned()]));
-        let words = std::iter::once("start".into()).chain(named.flatten());
-        let command = clap::Command::new("start").args(arguments(&ALL));
-        let matches = match command.try_get_matches_from(words) {
+        let matches = match self.matches() {
             Ok(matches) => matches,
             Err(error) => return (Vec::new(), json!(error.to_string())),
         };
@@ -165,7 +176,7 @@ impl BundleArgs {
             }
             shown.push(json!({"name": row.flag.name, "value": texts.join(","), "source": row.source}));
         }
-        let starts = match options::resolve(&matches, env.clone()) {
+        let starts = match boot::check(&SettingsSource::new(matches, env.clone())) {
             Ok(_) => json!("yes"),
             Err(fault) => json!(fault.to_string()),
         };
@@ -240,9 +251,13 @@ fn note_variables(text: &str, env: &ProcessEnv, removed: &mut Removed) {
 fn servers(env: &ProcessEnv, state_dir: Option<PathBuf>) -> Value {
     let folder = StorePlace::of(env, state_dir, KeyPlace::default()).folder();
     let servers = folder.map(|folder| running(&folder)).unwrap_or_default();
-    let told = servers.iter().map(|server| &server.description);
-    told.map(|server| json!({"pid": server.pid, "version": server.version, "serves": server.serves}))
-        .collect()
+    let answering = servers.answering.iter().map(|server| &server.description);
+    let answering = answering
+        .map(|server| json!({"pid": server.pid, "version": server.version, "serves": server.serves}));
+    let silent = servers.silent.iter();
+    let silent =
+        silent.map(|(socket, why)| json!({"socket": socket.display().to_string(), "fault": why.to_string()}));
+    answering.chain(silent).collect()
 }
 
 /// The system: its kernel, its name, and the processors and the memory that this process may use.

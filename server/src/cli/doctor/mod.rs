@@ -6,6 +6,8 @@
 mod bundle;
 mod redaction;
 
+pub(super) use redaction::origin;
+
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -15,8 +17,8 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::resource::{Resource, getrlimit};
 use ptc_host::config::{
-    ConfigLocation, ProcessEnv, SERVER_VARIABLE, Transport, UpstreamConfig, UpstreamsConfig, file_faults,
-    locate,
+    ConfigLocation, ConfigPart, ProcessEnv, SERVER_VARIABLE, Transport, UpstreamConfig, UpstreamsConfig,
+    file_faults, locate, lock_file,
 };
 use ptc_host::time;
 use ptc_host::visible::{visible, visible_line};
@@ -80,15 +82,17 @@ impl Finding {
 /// Runs the sub-command: exit status 1 if there is a problem, or a bundle was not written.
 pub fn run(args: &DoctorArgs) -> ExitCode {
     let env = ProcessEnv::current();
+    // What the server of these files would have as variables: what is found is about that one.
+    let served = args.bundle.served(&env);
     let folder = std::env::current_dir().unwrap_or_default();
     let runtime = match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime,
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };
-    let findings = runtime.block_on(look(args, &env, &folder));
+    let findings = runtime.block_on(look(args, &served, &folder));
     let problems = findings.iter().filter(|finding| finding.is_problem()).count();
     if let Some(path) = args.bundle.path() {
-        let location = locate(args.desk.upstreams_config(), Some(SERVER_VARIABLE), &env);
+        let location = locate(args.desk.upstreams_config(), Some(SERVER_VARIABLE), &served);
         let findings = json!(findings.iter().map(Finding::json).collect::<Vec<_>>());
         let upstreams_file = location.as_ref().map(|location| location.path.as_path());
         let found = bundle::Found { findings, upstreams_file, state_dir: args.desk.state_dir() };
@@ -112,7 +116,7 @@ async fn look(args: &DoctorArgs, env: &ProcessEnv, folder: &Path) -> Vec<Finding
     if let Some(config) = &config {
         findings.extend(config.upstreams.iter().map(upstream));
         if config.upstreams.iter().any(|upstream| upstream.transport.oauth().is_some()) {
-            findings.extend(sign_ins(&args.desk).await);
+            findings.extend(sign_ins(&args.desk, env).await);
         }
     }
     findings.extend(clients(env, folder));
@@ -166,6 +170,12 @@ fn file(
             let text = setup::atomic_file::read(&location.path).ok().flatten().unwrap_or_default();
             let faults = file_faults(&text, Some(&error));
             let edit = |place: String| format!("edit {place}, then: ptc check");
+            if error.part == ConfigPart::Lock {
+                let lock = lock_file(&location.path).display().to_string();
+                let step = format!("restore {lock}, or: rm {lock} && ptc pin");
+                findings.push(Finding::problem("lock", error.to_string(), step));
+                return None;
+            }
             match faults.as_slice() {
                 [] => error.to_string().lines().for_each(|line| {
                     findings.push(Finding::problem(about, line, edit(path.clone())));
@@ -237,8 +247,8 @@ fn upstream(upstream: &UpstreamConfig) -> Finding {
 }
 
 /// Checks the sign-ins to upstreams.
-async fn sign_ins(desk: &auth::DeskArgs) -> Vec<Finding> {
-    let states = match time::timeout(PATIENCE, auth::statuses(desk)).await {
+async fn sign_ins(desk: &auth::DeskArgs, env: &ProcessEnv) -> Vec<Finding> {
+    let states = match time::timeout(PATIENCE, auth::statuses(desk, env)).await {
         Ok(Ok(states)) => states,
         Ok(Err(why)) => return vec![Finding::problem("sign-ins", why, "ptc auth")],
         Err(_) => return vec![Finding::problem("sign-ins", "their store does not answer", "ptc auth")],

@@ -198,7 +198,7 @@ fn is_package(word: &str) -> bool {
 
 /// A URL without anything that may be secret: `https://h.example/…` of one with user, path, query or fragment. `None` if the
 /// text is no URL.
-pub(super) fn origin(text: &str) -> Option<String> {
+pub(in crate::cli) fn origin(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let Ok(url) = Url::parse(text) else {
         // What is no whole URL, for instance because it names variables, may have anything in it.

@@ -100,7 +100,29 @@ pub(super) fn of_json(value: &Value) -> Result<Caller, String> {
         };
         caller.claims = claims.iter().map(claim).collect::<Result<_, String>>()?;
     }
+    check_possible(&caller, map.keys().map(String::as_str))?;
     Ok(caller)
+}
+
+/// Checks that there can be such a caller: facts of access tokens are those of callers that are called `ISSUER|SUBJECT`.
+///
+/// # Errors
+/// The key that no such caller has, or has otherwise.
+fn check_possible<'k>(caller: &Caller, mut given: impl Iterator<Item = &'k str>) -> Result<(), String> {
+    let name = &*caller.principal;
+    let Some((issuer, subject)) = name.split_once('|') else {
+        return match given.find(|key| *key != "principal") {
+            None => Ok(()),
+            Some(key) => Err(format!(
+                "as.{key} is a fact of an access token, and the caller {name:?} has none: its principal would be ISSUER|SUBJECT"
+            )),
+        };
+    };
+    let own = [("issuer", issuer, &caller.issuer), ("subject", subject, &caller.subject)];
+    match own.into_iter().find(|(_, own, fact)| fact.as_deref().is_some_and(|fact| fact != *own)) {
+        None => Ok(()),
+        Some((key, own, _)) => Err(format!("as.{key} is not that of the caller {name:?}, which is {own:?}")),
+    }
 }
 
 /// A text, or the texts of a list.
@@ -157,6 +179,18 @@ mod tests {
             (
                 json!({"principal": "a", "claims": {"b": 1}}),
                 "as.claims.b must be a string or a list of strings",
+            ),
+            (
+                json!({"principal": "ci", "scopes": "a"}),
+                "as.scopes is a fact of an access token, and the caller \"ci\" has none: its principal would be ISSUER|SUBJECT",
+            ),
+            (
+                json!({"principal": "https://i|ann", "issuer": "https://j"}),
+                "as.issuer is not that of the caller \"https://i|ann\", which is \"https://i\"",
+            ),
+            (
+                json!({"principal": "https://i|ann", "subject": "ben"}),
+                "as.subject is not that of the caller \"https://i|ann\", which is \"ann\"",
             ),
         ] {
             assert_eq!(of_json(&written).unwrap_err(), fault, "{written}");

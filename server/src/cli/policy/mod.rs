@@ -12,11 +12,10 @@ use clap::{Args, Subcommand};
 use ptc_host::ordinary_file;
 use ptc_host::policy::Policy;
 use ptc_host::policy::policy::MAX_FILE_BYTES;
-use ptc_host::visible::visible;
-use ptc_mcp::json::Value;
 
 use self::callers::CallerArgs;
-use super::{output, report};
+use super::output::print_json;
+use super::report::unusable;
 
 /// Arguments of `ptc policy`.
 #[derive(Args, Debug)]
@@ -114,18 +113,4 @@ fn upstream_and_tool(word: &str) -> Result<(&str, &str), String> {
     let pair = word.split_once(['.', '/']);
     pair.filter(|(upstream, tool)| !upstream.is_empty() && !tool.is_empty())
         .ok_or_else(|| format!("{word} is no tool: write UPSTREAM.TOOL"))
-}
-
-/// Prints a line of JSON.
-fn print_json(value: &Value) {
-    output::write(format_args!("{}\n", visible(&value.to_string())));
-}
-
-/// Reports a file that cannot be used.
-fn unusable(fault: &str, json: bool) -> ExitCode {
-    if json {
-        print_json(&ptc_mcp::json::json!({"ok": false, "error": fault}));
-        return ExitCode::FAILURE;
-    }
-    report::fault(fault)
 }

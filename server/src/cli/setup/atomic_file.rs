@@ -1,7 +1,6 @@
 //! Writes a person's file atomically, with a backup.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ptc_host::ordinary_file;
@@ -51,32 +50,19 @@ pub(super) fn make_private(path: &Path) -> Result<bool, String> {
 /// One sentence.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let fault = |error: std::io::Error| format!("{}: {error}", target.display());
     if let Some(folder) = target.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(fault)?;
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", target.display()))?;
     }
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let beside = target.with_file_name(name);
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options
-        .open(&beside)
-        .and_then(|mut file| {
-            if let Ok(before) = fs::metadata(&target) {
-                file.set_permissions(before.permissions())?;
-            }
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&beside, &target));
-    written.map_err(|error| {
-        // The temporary file is useless, and a failed removal does not matter.
-        let _ = fs::remove_file(&beside);
-        fault(error)
-    })
+    replace(&target, text, 0o600)
+}
+
+/// The same for a file of this mode, in a folder that is there.
+///
+/// # Errors
+/// One sentence.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), String> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    ordinary_file::replace(&target, text, mode).map_err(|error| format!("{}: {error}", target.display()))
 }
 
 /// Copies `path` to the first free name of `path.before-ptc`, `path.before-ptc-2` and so on.

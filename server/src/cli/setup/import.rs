@@ -17,7 +17,7 @@ use super::mask;
 use super::merge::{Decision, MergeOutcome, decide};
 use super::upstreams_file::UpstreamsFile;
 use crate::cli::output::{self, outln};
-use crate::cli::report;
+use crate::cli::{questions, report};
 
 /// Arguments of `ptc import`.
 #[derive(Args, Debug)]
@@ -148,7 +148,7 @@ fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         output::write(format_args!("\nAdd {}{left_out} to {file}? [Y/n] ", count(added)));
-        if !agrees() {
+        if !questions::agrees() {
             outln!("Nothing was written.");
             return ExitCode::SUCCESS;
         }
@@ -168,12 +168,6 @@ fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
 
 fn count(added: usize) -> String {
     if added == 1 { "1 upstream".to_owned() } else { format!("{added} upstreams") }
-}
-
-fn agrees() -> bool {
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).is_ok_and(|length| length > 0)
-        && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
 }
 
 impl Import {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use ptc_host::config::{ConfigPart, ProcessEnv, default_file};
 use ptc_host::similar::most_similar;
+use ptc_host::text::shell_word;
 use ptc_mcp::json::Value;
 
 use super::atomic_file;
@@ -285,9 +286,7 @@ pub(super) fn state_of(
 
 /// A path, quoted for a shell.
 pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    shell_word(&path.display().to_string()).into_owned()
 }
 
 /// The clients that have a file here, with the command for each.

@@ -1,5 +1,7 @@
 //! `ptc auth`: lists sign-ins, from the store alone.
 
+use ptc_host::config::ProcessEnv;
+use ptc_host::text::shell_word;
 use ptc_host::visible::visible;
 use std::process::ExitCode;
 
@@ -31,10 +33,10 @@ pub fn run(args: &AuthArgs) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };
-    match runtime.block_on(statuses(&args.desk)) {
+    match runtime.block_on(statuses(&args.desk, &ProcessEnv::current())) {
         Ok(states) if args.json => {
             let rows: Vec<_> = states.iter().map(row).collect();
-            output::write(format_args!("{}\n", visible(&json!({"upstreams": rows}).to_string())));
+            output::print_json(&json!({"upstreams": rows}));
             ExitCode::SUCCESS
         }
         Ok(states) => {
@@ -46,9 +48,9 @@ pub fn run(args: &AuthArgs) -> ExitCode {
 }
 
 /// The sign-ins at all upstreams, in the order of the file.
-pub(crate) async fn statuses(args: &DeskArgs) -> Result<Vec<SignInStatus>, String> {
+pub(crate) async fn statuses(args: &DeskArgs, env: &ProcessEnv) -> Result<Vec<SignInStatus>, String> {
     let mut all = Vec::new();
-    for site in desk::sites(args)? {
+    for site in desk::sites(args, env)? {
         all.extend(site.statuses(PROCESS).await.map_err(|error| error.to_string())?);
     }
     Ok(all)
@@ -69,9 +71,11 @@ fn row(state: &SignInStatus) -> Value {
 pub(crate) fn next_step(state: &SignInStatus) -> Option<String> {
     let needed = !state.signed_in;
     needed.then(|| {
-        let of =
-            if names_principal(state) { format!(" --principal {}", state.principal) } else { String::new() };
-        format!("ptc login {}{of}", state.name)
+        let of = match names_principal(state) {
+            true => format!(" --principal {}", shell_word(&state.principal)),
+            false => String::new(),
+        };
+        format!("ptc login {}{of}", shell_word(&state.name))
     })
 }
 

@@ -83,7 +83,7 @@ impl From<Failure> for DeskError {
 /// # Errors
 /// A sentence that says that there is no such upstream, or that it has no sign-in.
 pub(super) fn site(args: &DeskArgs, name: &str) -> Result<Arc<Site>, String> {
-    let (config, context) = open(args)?;
+    let (config, context) = open(args, &ProcessEnv::current())?;
     let Some(upstream) = config.upstreams.iter().find(|upstream| upstream.name == name) else {
         let known: Vec<_> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -103,8 +103,8 @@ pub(super) fn site(args: &DeskArgs, name: &str) -> Result<Arc<Site>, String> {
 ///
 /// # Errors
 /// A sentence that says that the upstreams file or the store cannot be read.
-pub(super) fn sites(args: &DeskArgs) -> Result<Vec<Arc<Site>>, String> {
-    let (config, context) = open(args)?;
+pub(super) fn sites(args: &DeskArgs, env: &ProcessEnv) -> Result<Vec<Arc<Site>>, String> {
+    let (config, context) = open(args, env)?;
     let credentials = Arc::new(config.credentials);
     Ok(config.upstreams.iter().filter_map(|upstream| Site::new(upstream, &credentials, &context)).collect())
 }
@@ -119,15 +119,14 @@ pub(super) fn registers(site: &Site) -> bool {
     site.config().client == OAuthClient::Auto
 }
 
-fn open(args: &DeskArgs) -> Result<(UpstreamsConfig, SignInContext), String> {
-    let env = ProcessEnv::current();
+fn open(args: &DeskArgs, env: &ProcessEnv) -> Result<(UpstreamsConfig, SignInContext), String> {
     let unconfigured = upstreams::UNCONFIGURED;
     let location =
-        locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env).ok_or(unconfigured)?;
-    let config = upstreams::read(&location, &env).map_err(|error| error.to_string())?.ok_or(unconfigured)?;
-    let http = upstreams::http(args.ca_file.as_deref(), &env)?;
+        locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), env).ok_or(unconfigured)?;
+    let config = upstreams::read(&location, env).map_err(|error| error.to_string())?.ok_or(unconfigured)?;
+    let http = upstreams::http(args.ca_file.as_deref(), env)?;
     let key = KeyPlace { file: args.state_key_file.clone(), word: args.state_key.clone() };
-    let place = StorePlace::of(&env, args.state_dir.clone(), key);
+    let place = StorePlace::of(env, args.state_dir.clone(), key);
     let context = SignInContext {
         store: place.open()?,
         clock: Clock::current(),
@@ -135,6 +134,7 @@ fn open(args: &DeskArgs) -> Result<(UpstreamsConfig, SignInContext), String> {
         http,
         owner: tokio::runtime::Handle::current(),
         page: None,
+        page_has_login: false,
     };
     config.register_secrets(&context.redactor).map_err(|no_room| no_room.to_string())?;
     Ok((config, context))

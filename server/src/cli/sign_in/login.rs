@@ -41,7 +41,7 @@ pub struct LoginArgs {
     #[arg(long)]
     paste: bool,
 
-    /// Sign in for this caller of `ptc start --http`: the name of its token
+    /// Sign in for this caller of `ptc start --http`: the name of its token, or '*' for all callers together
     #[arg(long, value_name = "P")]
     principal: Option<String>,
 

@@ -36,12 +36,15 @@ fn fixtures(prompts: bool) -> Vec<Arc<dyn ProgramTool>> {
 /// How a fixture with these arguments is listed.
 fn definition(name: &'static str, input_schema: &Value) -> Definition {
     Definition {
-        name,
-        title: name,
+        name: name.into(),
+        title: Some(name.into()),
         description: "A fixture of the official conformance suite.".to_owned(),
         input_schema: input_schema.to_string(),
         output_schema: None,
-        annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
+        annotations: Some(
+            Annotations { read_only: true, destructive: false, idempotent: true, open_world: false }
+                .to_json(),
+        ),
         meta: None,
         long: None,
     }

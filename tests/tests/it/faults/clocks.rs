@@ -5,7 +5,7 @@ use ptc_tests::product;
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 24] = [
+const TIME_OF_DAY: [(&str, &str); 26] = [
     (
         "agent/src/llm/endpoint/refusal.rs",
         "the date of a signed request, which its receiver compares with its own; and of ours, to which a date in Retry-After is relative where the sender tells none",
@@ -22,6 +22,8 @@ const TIME_OF_DAY: [(&str, &str); 24] = [
     ("upstreams/src/sign_in/store/file.rs", "which files of abandoned sign-ins are old"),
     ("base/src/time/clock.rs", "the one clock"),
     ("base/src/time/mod.rs", "the same"),
+    ("programs/src/lock.rs", "when a program was approved or proposed"),
+    ("programs/src/recording.rs", "the instant that a recorded run saw"),
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
     ("server/src/cli/sign_in/progress.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),

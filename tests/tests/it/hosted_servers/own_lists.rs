@@ -99,6 +99,39 @@ fn two_people_see_the_lists_of_their_own_connections() {
 }
 
 #[test]
+fn exposed_tools_of_an_own_list_are_those_of_the_caller_who_signed_in() {
+    let hosted = crm();
+    let server = Server::start(&hosted, &["--expose", "tools"]);
+    let listed = |token: &str| server.post(token, "tools/list", None, json!({})).body;
+    let called = |token: &str, tool: &str| {
+        let answer = server.call(token, tool, json!({"id": 1}));
+        let message: Value = serde_json::from_str(&answer.body).expect("JSON");
+        message
+    };
+    for token in [ANN, BEN] {
+        assert!(!listed(token).contains("notes__"), "nobody has signed in");
+        // Whoever calls a tool by its name is told where to sign in.
+        let answer = called(token, "notes__whoami");
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(answer.to_string().contains("a person must open:"), "{answer}");
+    }
+    server.signs_in(ANN);
+    wait_until("her tools are listed", || listed(ANN).contains("\"notes__refund\""));
+    assert!(!listed(BEN).contains("notes__"), "he has not signed in");
+    server.signs_in(BEN);
+    wait_until("his tools are listed", || listed(BEN).contains("\"notes__audit\""));
+    for (token, own, other) in [(ANN, "refund", "audit"), (BEN, "audit", "refund")] {
+        let tools = listed(token);
+        assert!(tools.contains("\"notes__whoami\"") && !tools.contains(other), "{tools}");
+        let answer = called(token, &format!("notes__{own}"));
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        assert!(answer.to_string().contains("family"), "{answer}");
+        let unknown = called(token, &format!("notes__{other}"));
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    }
+}
+
+#[test]
 fn a_changed_list_is_that_of_its_connection_alone() {
     let hosted = crm();
     let server = Server::start(&hosted, &["--console"]);

@@ -106,7 +106,8 @@ async fn what_runs_is_shown_while_it_runs() {
     let listener =
         Listener::start(&["--http", "--console", "--http-disable-auth"], Some(&aggregator), &redactor);
     let (_, handle) = aggregator.unfiltered().upstreams().next().unwrap();
-    let program = "(tool/call {:server \"fake\" :tool \"hang\"})";
+    let program =
+        r#"(do (tool/call {:server "fake" :tool "refuse"}) (tool/call {:server "fake" :tool "hang"}))"#;
     let state = async || {
         let body = listener.request("GET", "/console/api/state", &[], "").await.body;
         let found = listener.request("POST", "/console/api/calls", &[], "{}").await.body;
@@ -115,18 +116,31 @@ async fn what_runs_is_shown_while_it_runs() {
     {
         let call = listener.call(None, "lisp_eval", json!({"program": program}));
         let looked = async {
-            while handle.health().in_flight == 0 {
+            // What was told before the call had come so far is older than its second upstream call.
+            while state().await[1]["live"][0]["upstream_call_count"] != 2 {
                 tokio::task::yield_now().await;
             }
-            state().await
+            let [seen, found] = state().await;
+            assert_has(&seen, &json!({"live_count": 1, "sessions": null, "server": {"permits_in_use": 1}}));
+            let live = &found["live"][0];
+            assert_has(live, &json!({"tool": "lisp_eval", "program": {"preview": program}}));
+            assert!(live["eval_id"].is_string());
+            let ended = json!({"server": "fake", "tool": "refuse", "ok": false, "reason": "tool_error"});
+            assert_has(&live["upstream_calls"][0], &ended);
+            assert_has(&live["upstream_calls"][1], &json!({"server": "fake", "tool": "hang", "ok": null}));
+            for (query, fits) in [
+                (json!({"upstream": "fake"}), 1),
+                (json!({"tool": "refuse", "outcome": "upstream_error"}), 1),
+                (json!({"upstream": "other"}), 0),
+            ] {
+                let found = listener.request("POST", "/console/api/calls", &[], &query.to_string()).await;
+                let found: Value = serde_json::from_str(&found.body).unwrap();
+                assert_eq!(found["live_count"], fits, "{query}: {found}");
+            }
         };
         tokio::select! {
             _ = call => panic!("the call hangs"),
-            [seen, found] = looked => {
-                assert_has(&seen, &json!({"live_count": 1, "sessions": null, "server": {"permits_in_use": 1}}));
-                assert_has(&found["live"][0], &json!({"tool": "lisp_eval", "program": {"preview": program}}));
-                assert!(found["live"][0]["eval_id"].is_string());
-            }
+            () = looked => {}
         }
     }
     while handle.health().in_flight > 0 {

@@ -125,6 +125,33 @@ async fn operators_find_the_calls_of_all_and_others_their_own_alone() {
 }
 
 #[tokio::test]
+async fn operators_see_the_sessions_of_all_and_others_their_own_alone() {
+    let world =
+        World::fake(&["--sessions", "--max-sessions", "300", "--max-sessions-per-owner", "210"]).await;
+    let start = async |token: &str, title: &str| {
+        world.listener.call(Some(token), "lisp_session_start", json!({"title": title})).await;
+    };
+    start(ALICE, "hers").await;
+    start(BOB, "his").await;
+    let listed = async |token: &str| {
+        let state = world.state(token).await;
+        let sessions = state["sessions"].as_array().unwrap().clone();
+        let named = |session: &Value| [&session["principal"], &session["title"]].map(|text| text.clone());
+        (state["session_count"].clone(), sessions.iter().map(named).collect::<Vec<_>>())
+    };
+    assert_eq!(listed(ALICE).await, (json!(1), vec![[json!("alice"), json!("hers")]]));
+    assert_eq!(listed(BOB).await, (json!(1), vec![[json!("bob"), json!("his")]]));
+    let all = [[json!("bob"), json!("his")], [json!("alice"), json!("hers")]];
+    assert_eq!(listed(OPS).await, (json!(2), all.to_vec()));
+    for n in 0..200 {
+        start(BOB, &format!("of bob {n}")).await;
+    }
+    let (count, latest) = listed(OPS).await;
+    assert_eq!((count, latest.len(), &latest[0][1]), (json!(202), 200, &json!("of bob 199")));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn pages_of_calls_are_all_calls_once() {
     let world = World::fake(&[]).await;
     for n in 0..60 {

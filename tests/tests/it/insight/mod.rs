@@ -6,6 +6,7 @@ mod console;
 mod console_calls;
 mod debug;
 mod language_card;
+mod log;
 mod metrics;
 mod runs;
 mod traces;

@@ -7,6 +7,7 @@
 //! [`program`] asks from programs, for each kind of request that the machine has; [`wire`] asks as a client does, with each method,
 //! tool and route; [`resumed`] lets programs wait in between. [`profiles`] show a part without rules.
 
+mod kept_programs;
 mod profiles;
 mod program;
 mod resumed;

@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    async fn eval_as(&self, principal: &str, program: &str) -> EvalOutcome {
+    pub(super) async fn eval_as(&self, principal: &str, program: &str) -> EvalOutcome {
         let mut request = EvalRequest::new(program);
         request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
         request.upstreams = Some(self.aggregator.clone());
@@ -59,7 +59,7 @@ impl World {
     }
 
     /// The value or the failure of a program.
-    async fn text(&self, program: &str) -> String {
+    pub(super) async fn text(&self, program: &str) -> String {
         text(&self.eval_as("ann", program).await)
     }
 }

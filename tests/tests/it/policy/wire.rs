@@ -1,6 +1,7 @@
 //! What clients and people see: each method in both eras, each tool, each route.
 
 use super::{absent, rules, same_as_absent, tells_nothing, upstreams, write};
+use crate::kept_programs;
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::process::{Http, Launch, Pipes};
 use ptc_tests::product::root;
@@ -10,9 +11,10 @@ use std::fs;
 use tempfile::TempDir;
 
 /// Everything that shows something of upstreams.
-const FLAGS: [&str; 13] = [
+const FLAGS: [&str; 14] = [
+    "--program-drafts",
     "--expose",
-    "resources,prompts",
+    "resources,prompts,tools",
     "--sessions",
     "--debug-tool",
     "--long-runs",
@@ -33,7 +35,15 @@ fn launch(principal: &str, further: &[&str]) -> (Launch, TempDir) {
     let entries = upstreams(env!("CARGO_BIN_EXE_fake-upstream"));
     let (config, policy) =
         (write("upstreams.json", &json!({"upstreams": entries})), write("policy.json", &rules(principal)));
-    let files = ["--upstreams-config", &config, "--policy", &policy];
+    // What these programs call says who is served them.
+    for (name, upstream) in [("zq7hidden", "zq7hiddenhost"), ("zq7visible", "zq7seen")] {
+        let text = format!("{{:description \"Is {name}.\" :tools [\"{upstream}/zq7visible\"]}}\n5\n");
+        kept_programs::write(&folder.path().join(format!("programs/{name}.clj")), &text);
+    }
+    kept_programs::approve(folder.path());
+    let programs = folder.path().join("programs");
+    let programs = programs.to_str().expect("UTF-8");
+    let files = ["--upstreams-config", &config, "--policy", &policy, "--programs", programs];
     (Launch::new(&[&files[..], &FLAGS, further].concat()), folder)
 }
 
@@ -68,7 +78,7 @@ fn requests(method: &str) -> Vec<Value> {
                 "clientInfo": {"name": "claude-code", "version": "1"}}),
         ],
         "ping" | "server/discover" => vec![json!({})],
-        // Cursors name upstreams.
+        // Cursors name upstreams. One of tools is a place among names, whether or not there is such a tool.
         "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
             vec![
                 json!({}),
@@ -80,8 +90,14 @@ fn requests(method: &str) -> Vec<Value> {
             eval(r#"(tool/call {:server "SERVER" :tool "THING"})"#),
             eval(r#"(doc "SERVER/THING")"#),
             eval("(tool/servers)"),
+            eval("(program/THING {})"),
+            eval("(doc 'program/THING)"),
+            eval("(meta 'program/THING)"),
+            eval("[(dir 'program) (apropos \"is THING\")]"),
             json!({"name": "THING", "arguments": {}}),
             json!({"name": "SERVER/THING", "arguments": {}}),
+            json!({"name": "SERVER__THING", "arguments": {}}),
+            json!({"name": "SERVER__zq7visible", "arguments": {"path": "THING"}}),
         ],
         "logging/setLevel" => vec![json!({"level": "debug"})],
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
@@ -113,6 +129,11 @@ fn arguments(tool: &str) -> Vec<Value> {
             json!({"program": program}),
             json!({"program": program, "wait_ms": 60000}),
             json!({"program": r#"(println (tool/servers)) (dir "SERVER")"#}),
+            json!({"program": "(program/THING {})"}),
+        ],
+        "lisp_keep" => vec![
+            json!({"name": "kept", "description": "x", "program": program}),
+            json!({"name": "kept", "description": "THING", "tools": ["SERVER/THING"]}),
         ],
         "lisp_task" => vec![json!({"task": "Call THING of SERVER."})],
         "lisp_debug" => vec![json!({"view": "recent"}), json!({"view": "stats"}), json!({})],
@@ -127,6 +148,11 @@ fn arguments(tool: &str) -> Vec<Value> {
         "lisp_session_list" => vec![json!({})],
         "lisp_wait" | "lisp_cancel" => vec![json!({"run_id": "THING"})],
         "lisp_resume" => vec![json!({"run_id": "THING", "answers": {}})],
+        "zq7seen__zq7visible" => {
+            vec![json!({"path": "/reports/x", "zq7_of": "SERVER"}), json!({"path": "THING"})]
+        }
+        // A kept program takes what it declares.
+        "zq7visible" => vec![json!({}), json!({"SERVER": "THING"})],
         other => panic!("{other} has no row: how is a thing named there that the policy hides?"),
     }
 }
@@ -181,7 +207,9 @@ impl Client {
 
 /// What differs from call to call.
 fn settled(text: &str) -> String {
-    let varies = Regex::new(r"\b(?:(?:run|ptcs|ev)_[A-Za-z0-9_-]{8,}|[0-9TZ:.-]{20,}|[0-9]+(?:\.[0-9]+)?\b)");
+    let varies = Regex::new(
+        r"\b(?:(?:run|ptcs|ev)_[A-Za-z0-9_-]{8,}|[0-9a-f]{64}\b|[0-9TZ:.-]{20,}|[0-9]+(?:\.[0-9]+)?\b)",
+    );
     varies.expect("a pattern").replace_all(text, "#").into_owned()
 }
 
@@ -223,6 +251,19 @@ fn clients_read_what_they_may() {
     for (method, params, said) in [
         ("server/discover", json!({}), "the tools of zq7seen with"),
         ("tools/list", json!({}), "zq7listed"),
+        ("tools/list", json!({}), r#""name":"zq7seen__zq7visible""#),
+        ("tools/list", json!({}), "program/zq7visible - Is zq7visible."),
+        ("tools/call", json!({"name": "zq7visible", "arguments": {}}), "5"),
+        (
+            "tools/call",
+            json!({"name": "lisp_eval", "arguments": {"program": "(program/zq7visible {})"}}),
+            "5",
+        ),
+        (
+            "tools/call",
+            json!({"name": "zq7seen__zq7visible", "arguments": {"path": "/reports/x"}}),
+            "/reports/x",
+        ),
         ("resources/list", json!({}), "ptc://zq7seen/zq7:zq7visible"),
         ("resources/templates/list", json!({}), "ptc://zq7seen/zq7:zq7visible/{x}"),
         ("resources/read", json!({"uri": "ptc://zq7seen/zq7:zq7visible"}), "read"),
@@ -252,6 +293,10 @@ fn no_tool_tells_of_what_is_hidden() {
                 serde_json::from_str(&given.to_string().replace("SESSION", &session)).expect("JSON");
             for (server, thing) in HIDDEN {
                 let arguments = named(&given, server, thing);
+                if tool == "lisp_keep" {
+                    // From then on each draft replaces one.
+                    client.call(tool, &arguments);
+                }
                 let hidden = settled(&client.call(tool, &arguments));
                 let twin = absent(&arguments.to_string());
                 let of_absent = client.call(tool, &serde_json::from_str(&twin).expect("JSON"));
@@ -276,6 +321,7 @@ fn routes() -> BTreeSet<String> {
         "console.rs",
         "console_runs.rs",
         "console_calls.rs",
+        "console_drafts.rs",
         "console_trial.rs",
         "sign_in/mod.rs",
         "webhook.rs",
@@ -298,6 +344,7 @@ fn no_route_tells_of_what_is_hidden() {
         ("/console/api/catalog", "zq7listed"),
         ("/console/api/sign-ins", "sign_ins"),
         ("/console/api/runs", "runs"),
+        ("/console/api/drafts", "\"drafts\":["),
         // Without a public URL there is no page for sign-ins; `an_upstream_that_is_not_seen_is_none_on_the_sign_in_page`.
         ("/oauth/start", ""),
         ("/oauth/callback", ""),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
-use ptc_test_support::process::{Http, Launch, Pipes};
+use ptc_test_support::process::{Http, Launch, Pipes, family};
 use ptc_test_support::wait_until;
 
 use super::{PROGRAM, entry, fault, reload, told};
@@ -152,5 +152,71 @@ fn a_socket_refuses_what_it_does_not_know_and_goes_on() {
     (&stream).write_all(b"{\"method\":\"reload\"}\n").expect("it reads");
     drop(stream);
     wait_until("it is reloaded", || server.server.launch.log().contains("reload_done"));
+    server.finish();
+}
+
+/// The outcome of a reload that another thread waits for.
+fn in_background(home: &Path) -> std::thread::JoinHandle<std::process::Output> {
+    let home = home.to_owned();
+    std::thread::spawn(move || reload(&home, &[]))
+}
+
+#[test]
+fn a_reload_that_waits_for_an_upstream_keeps_no_check_and_no_later_reload_waiting() {
+    let server = on_http(&["--log-level", "info"]);
+    let home = server.server.launch.path("");
+    let before = fs::read_to_string(home.join("upstreams.json")).expect("text");
+    let hangs =
+        json!({"transport": "mcp_stdio", "command": "/bin/sleep", "args": ["1000"], "required": true});
+    let both = json!({"upstreams": {"fake": entry(""), "hangs": hangs}}).to_string();
+    fs::write(home.join("upstreams.json"), &both).expect("written");
+    let first = in_background(&home);
+    wait_until("it has begun", || server.server.launch.log().contains("reload_begun"));
+    let hung = || -> Vec<u32> {
+        let all = family(server.server.pid()).into_iter();
+        all.filter(|(_, name)| name == "sleep").map(|(process, _)| process).collect()
+    };
+    wait_until("the upstream hangs", || !hung().is_empty());
+    let of_first = hung();
+    // More than there were places for commands once.
+    for _ in 0..5 {
+        let checked = told(&reload(&home, &["--check"]));
+        assert!(checked.contains("upstreams added: hangs"), "{checked}");
+    }
+    let second = in_background(&home);
+    let told_first = fault(&first.join().expect("it ends"));
+    assert!(told_first.contains("a later reload has taken the place of this one"), "{told_first}");
+    wait_until("that of the second hangs", || hung().iter().any(|process| !of_first.contains(process)));
+    fs::write(home.join("upstreams.json"), before).expect("written");
+    server.server.signal(Signal::SIGHUP);
+    assert!(fault(&second.join().expect("it ends")).contains("a later reload"));
+    wait_until("the last one holds", || server.server.launch.log().contains("reload_done"));
+    wait_until("nothing of the others is left", || hung().is_empty());
+    assert_eq!(server.eval("(count (tool/servers))"), "user=> 1");
+}
+
+#[test]
+fn a_server_that_has_no_place_for_a_command_says_so() {
+    let server = on_http(&[]);
+    let home = server.server.launch.path("");
+    let socket = sockets(&home).remove(0);
+    let _taken: Vec<UnixStream> =
+        (0..32).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
+    let busy = fault(&reload(&home, &[]));
+    assert!(busy.contains("gives no answer: the server is busy"), "{busy}");
+}
+
+#[test]
+fn a_state_folder_whose_path_is_too_long_is_told_by_server_and_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = folder.path().join("x".repeat(100));
+    fs::create_dir(&long).expect("made");
+    fs::set_permissions(&long, fs::Permissions::from_mode(0o700)).expect("set");
+    let text = long.to_str().expect("UTF-8");
+    let server = Launch::new(&["--state-dir", text, "--log-level", "warn"]).on_pipes();
+    wait_until("it is told", || server.server.launch.log().contains("control_unavailable"));
+    assert!(server.server.launch.log().contains("kill -HUP"));
+    let refused = fault(&reload(folder.path(), &["--state-dir", text]));
+    assert!(refused.contains("name a shorter folder with --state-dir"), "{refused}");
     server.finish();
 }

@@ -10,6 +10,8 @@ use tempfile::TempDir;
 
 use super::{PROGRAM, fault, reload, told};
 
+const SETTINGS: &str = "http-tls-cert = \"cert.pem\"\nhttp-tls-key = \"key.pem\"\nca-file = \"ca.pem\"\n";
+
 /// A server over HTTPS with a settings file.
 struct Secure {
     server: Child,
@@ -38,12 +40,14 @@ impl Secure {
         let home = tempfile::tempdir().expect("a folder");
         let path = home.path();
         certify(path);
-        fs::write(path.join("ptc.toml"), "http-tls-cert = \"cert.pem\"\nhttp-tls-key = \"key.pem\"\n")
-            .expect("written");
+        fs::copy(path.join("cert.pem"), path.join("ca.pem")).expect("copied");
+        fs::write(path.join("ptc.toml"), SETTINGS).expect("written");
+        fs::write(path.join("env"), "").expect("written");
         let start = |free: std::net::SocketAddr| {
             let log = fs::File::options().create(true).append(true).open(path.join("log")).expect("a log");
             let mut command = Command::new(PROGRAM);
             command.args(["start", "--http", "--http-disable-auth", "--config"]).arg(path.join("ptc.toml"));
+            command.arg("--env-file").arg(path.join("env"));
             command.args(["--http-port", &free.port().to_string()]);
             command.env_clear().env("HOME", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
             command.spawn().expect("it starts")
@@ -56,8 +60,7 @@ impl Secure {
     }
 
     fn set(&self, more: &str) {
-        let tls = "http-tls-cert = \"cert.pem\"\nhttp-tls-key = \"key.pem\"\n";
-        fs::write(self.home.path().join("ptc.toml"), format!("{tls}{more}")).expect("written");
+        fs::write(self.home.path().join("ptc.toml"), format!("{SETTINGS}{more}")).expect("written");
     }
 }
 
@@ -77,7 +80,7 @@ fn a_renewed_certificate_is_shown_to_connections_that_come_later() {
     certify(home);
     let key = fs::read(home.join("key.pem")).expect("a key");
     fs::write(home.join("key.pem"), "no key").expect("written");
-    assert!(fault(&reload(home, &[])).contains("--http-tls-key"));
+    assert!(fault(&reload(home, &[])).contains("http-tls-key in "));
     fs::write(home.join("key.pem"), key).expect("written");
     assert!(told(&reload(home, &["--check"])).contains("certificate"));
     assert!(shows(home, world.port, "former.pem") && !shows(home, world.port, "cert.pem"));
@@ -91,11 +94,16 @@ fn settings_change_as_far_as_they_can_and_the_rest_is_told() {
     let world = Secure::start();
     let home = world.home.path();
     world.set("log-level = \"debug\"\nhttp-max-connections = 7\nstate-dir = \"elsewhere\"\n");
+    fs::write(home.join("env"), "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9\n").expect("written");
+    let authority = fs::read_to_string(home.join("ca.pem")).expect("a certificate");
+    fs::write(home.join("ca.pem"), authority.repeat(2)).expect("written");
     let text = told(&reload(home, &[]));
     for told in [
         "log level: debug instead of info",
         "needs a restart: --http-max-connections",
         "needs a restart: --state-dir",
+        "needs a restart: the OpenTelemetry export",
+        "needs a restart: the file of --ca-file",
     ] {
         assert!(text.contains(told), "{text}");
     }

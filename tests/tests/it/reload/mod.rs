@@ -15,27 +15,27 @@ use ptc_test_support::process::family;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ptc-under-test");
 
 /// Runs `ptc reload` with the home of a server, and these arguments.
-fn reload(home: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn reload(home: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
     command.arg("reload").args(arguments).env_clear().env("HOME", home);
     command.output().expect("it runs")
 }
 
 /// The text of a command that has succeeded.
-fn told(output: &Output) -> String {
+pub(crate) fn told(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
 /// The text of a command that could not do its work.
-fn fault(output: &Output) -> String {
+pub(crate) fn fault(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
 /// An entry of the tool server of these tests, which differs from others by `mark`.
 fn entry(mark: &str) -> Value {
-    json!({"transport": "mcp_stdio", "max_concurrency": 1000, "description": mark,
+    json!({"transport": "mcp_stdio", "max_concurrency": 1000, "description": mark, "env": {"MARK": mark},
         "command": program_text("fake-upstream")})
 }
 

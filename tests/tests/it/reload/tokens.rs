@@ -203,7 +203,12 @@ fn a_file_at_fault_changes_nothing() {
     server.write("policy.json", r#"{"rules": [{}]}"#);
     server.accept(&[("bob", "b")]);
     let refused = server.reload("reload_refused");
-    assert!(refused["reason"].as_str().is_some_and(|reason| reason.contains("rules[0]")), "{refused}");
+    assert!(
+        refused["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("rules[0]") && reason.contains("/policy.json: ")),
+        "{refused}"
+    );
     assert!(server.is_good("a"));
     server.write("policy.json", policy);
     assert_eq!(server.reload("reload_done")["rules"], 0);

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::modern::Modern;
-use ptc_test_support::process::{Answer, Http, Launch, descriptors, is_alive, tool, until, waiting};
+use ptc_test_support::process::{Answer, Http, Launch, descriptors, is_alive, post, tool, until, waiting};
 use ptc_test_support::wait_until;
 
 use super::{children, entry, fault, reload, told};
@@ -83,6 +84,33 @@ fn unchanged_upstreams_stay_changed_ones_are_replaced_and_new_ones_start() {
     assert!(world.http.eval(&call_of("other")).contains("no upstream 'other' configured"));
     assert!(told(&reload(&world.home, &[])).starts_with("nothing has changed"));
     assert_eq!(world.children(), kept);
+}
+
+#[test]
+fn another_description_or_filter_needs_no_other_connection() {
+    let world = World::start(&json!({"fake": entry("")}), &[]);
+    let before = world.children();
+    let echo = r#"(:value (tool/call "fake/echo" {:text "hi"}))"#;
+    let answered = world.http.eval(echo);
+    let mut other = entry("");
+    other["description"] = "It answers.".into();
+    other["deny_tools"] = json!(["echo"]);
+    other["required"] = false.into();
+    let done = world.reload(&json!({"fake": other}));
+    assert!(done.contains("upstreams changed in place: fake"), "{done}");
+    let refused = world.http.eval(echo);
+    assert!(refused != answered && refused.contains("echo"), "{refused}");
+    assert_eq!(world.http.eval(&call_of("fake")), "user=> true");
+    let client = Modern::new(&world.http.address, json!({}));
+    assert!(client.request("tools/list", &json!({})).to_string().contains("It answers."));
+    // What does not listen to the same server by the same words is another one.
+    other["max_concurrency"] = 7.into();
+    assert!(world.reload(&json!({"fake": other})).contains("upstreams changed: fake"));
+    wait_until("the former child has ended", || !is_alive(before[0]));
+    let kept = world.children();
+    assert!(world.reload(&json!({"fake": entry("")})).contains("upstreams changed: fake"), "max_concurrency");
+    assert_eq!(world.http.eval(echo), answered);
+    assert_ne!(world.children(), kept);
 }
 
 #[test]
@@ -251,13 +279,19 @@ fn no_request_fails_while_files_are_reloaded() {
 }
 
 #[test]
-fn two_reloads_at_once_follow_each_other() {
+fn of_reloads_at_once_the_last_one_holds() {
     let world = World::start(&json!({"fake": entry("0")}), &[]);
     for number in 1..=5 {
         world.write(&json!({"fake": entry(&number.to_string())}));
         let told: Vec<String> = thread::scope(|scope| {
-            let commands = [(); 4].map(|()| scope.spawn(|| told(&reload(&world.home, &[]))));
-            commands.map(|command| command.join().expect("it runs")).into()
+            let commands = [(); 4].map(|()| scope.spawn(|| reload(&world.home, &[])));
+            let outputs = commands.map(|command| command.join().expect("it runs"));
+            // One that starts the upstream gives way to those that come later.
+            let is_superseded = |output: &&Output| {
+                !output.status.success() && fault(output).contains("a later reload has taken the place")
+            };
+            assert!(outputs.iter().filter(is_superseded).count() < outputs.len());
+            outputs.iter().filter(|output| !is_superseded(output)).map(told).collect()
         });
         let changed = told.iter().filter(|text| text.contains("upstreams changed: fake")).count();
         assert_eq!(changed, 1, "{told:?}");
@@ -290,4 +324,39 @@ fn reloads_leave_nothing_behind() {
     let accounts = world.http.get("/metrics").body;
     assert!(accounts.contains("ptc_upstream_up{server=\"other\"} 1"), "{accounts}");
     assert!(world.http.eval(&tool("echo", "{:a 1}")).contains(":ok true"));
+}
+
+#[test]
+fn a_policy_that_is_gone_holds_on_and_profiles_change_beside_others() {
+    let launch = Launch::new(&[]);
+    let home = launch.path("");
+    let file = home.join("upstreams.json");
+    let write = |principals: Option<Value>, profiles: Value| {
+        let mut text = json!({"upstreams": {"fake": entry(""), "more": entry("")}, "profiles": profiles});
+        if let Some(principals) = principals {
+            text["principals"] = principals;
+        }
+        fs::write(&file, text.to_string()).expect("written");
+    };
+    let part = |upstream: &str| json!({"upstreams": {upstream: {}}});
+    let rules =
+        |upstream: &str| Some(json!({"rules": [{"match": {}, "upstreams": {upstream: {"allow": ["*"]}}}]}));
+    write(rules("fake"), json!({"part": part("fake")}));
+    let http = launch.with_flags(&["--upstreams-config", file.to_str().expect("UTF-8")]).on_http();
+    wait_until("it is there", || reload(&home, &["--check"]).status.success());
+    let servers = || http.eval("(mapv :name (tool/servers))");
+    assert_eq!(servers(), "user=> [\"fake\"]");
+    write(None, json!({"part": part("more")}));
+    let done = told(&reload(&home, &[]));
+    assert!(done.contains("needs a restart: to go on without a policy"), "{done}");
+    assert_eq!(servers(), "user=> [\"fake\"]");
+    // The content of a profile changes, although another one cannot be added.
+    write(rules("more"), json!({"part": part("more"), "new": part("fake")}));
+    let done = told(&reload(&home, &[]));
+    assert!(done.contains("policy: 1 rule, default deny; 1 profile"), "{done}");
+    assert!(done.contains("needs a restart: other names of profiles"), "{done}");
+    assert_eq!(servers(), "user=> [\"more\"]");
+    let at = String::from_utf8(post("(mapv :name (tool/servers))")).expect("text");
+    let answer = http.exchange(at.replacen("POST /mcp ", "POST /mcp/part ", 1).as_bytes());
+    assert!(answer.body.contains("more") && !answer.body.contains("fake"), "{}", answer.body);
 }

@@ -44,6 +44,20 @@ fn a_folder_belongs_to_one_process_and_outlives_it() {
     ptc_test_support::wait_until("what has ended stays so", || {
         ended.at(&next.address).eval("1").unwrap().status == 404
     });
+    // The commands look, and make nothing: no folder, and no secret beside the file of another one.
+    let elsewhere = dir.path().join("elsewhere");
+    let of_other = |folder: &std::path::Path| {
+        let mut list = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
+        let list = list.args(["state", "ls", "--state-dir"]).arg(folder).env_clear().output().unwrap();
+        (list.status.code(), String::from_utf8(list.stderr).unwrap())
+    };
+    assert!(of_other(&elsewhere).1.contains("nothing is kept in"));
+    assert!(!elsewhere.exists());
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::copy(std::path::Path::new(folder).join("state.redb"), elsewhere.join("state.redb")).unwrap();
+    let (code, said) = of_other(&elsewhere);
+    assert!(code == Some(1) && said.contains("--state-secret-file"), "{said}");
+    assert!(!elsewhere.join("secret").exists());
     for (name, mode) in [("", 0o700), ("state.redb", 0o600), ("secret", 0o600)] {
         use std::os::unix::fs::PermissionsExt as _;
         let found = std::fs::metadata(std::path::Path::new(folder).join(name)).unwrap().permissions().mode();

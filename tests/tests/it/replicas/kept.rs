@@ -13,7 +13,7 @@ use ptc_test_support::process::{Launch, Pipes};
 use ptc_test_support::wait_until;
 
 /// The flags of a server that keeps programs which wait.
-const KEPT: [&str; 4] = ["--questions", "auto", "--response-profile", "structured"];
+pub(super) const KEPT: [&str; 4] = ["--questions", "auto", "--response-profile", "structured"];
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -35,7 +35,7 @@ fn launch(flags: &[&str]) -> Launch {
 }
 
 /// A program that was answered with its questions: its run's id.
-fn begins(server: &mut impl Tools, program: &str) -> (String, Value) {
+pub(super) fn begins(server: &mut impl Tools, program: &str) -> (String, Value) {
     let waiting = server.tool("lisp_eval", &json!({"program": program}));
     assert_eq!(waiting["status"], "waiting", "{waiting}");
     let id = waiting["run_id"].as_str().unwrap().to_owned();
@@ -43,7 +43,7 @@ fn begins(server: &mut impl Tools, program: &str) -> (String, Value) {
     (id, waiting)
 }
 
-fn resume(server: &mut impl Tools, id: &str, answers: Value) -> Value {
+pub(super) fn resume(server: &mut impl Tools, id: &str, answers: Value) -> Value {
     server.tool("lisp_resume", &json!({"run_id": id, "answers": answers, "wait_ms": 20_000}))
 }
 

@@ -10,6 +10,8 @@ mod killed;
 mod listening;
 mod many;
 mod pages;
+mod programs;
+mod reloaded;
 mod runs;
 mod sessions;
 mod settled;

@@ -32,10 +32,15 @@ impl Place {
         format!("redis://127.0.0.1:{}", self.redis.port)
     }
 
+    /// The flags that name the store.
+    pub(super) fn state(&self) -> [String; 4] {
+        ["--state-url".to_owned(), self.url(), "--state-secret-file".to_owned(), self.secret()]
+    }
+
     pub(crate) fn launch(&self, more: &[&str]) -> Launch {
-        let (url, secret) = (self.url(), self.secret());
-        let flags = ["--sessions", "--http-metrics", "--state-url", &url, "--state-secret-file", &secret];
-        Launch::new(&[&flags[..], more].concat())
+        let state = self.state();
+        let state = state.each_ref().map(String::as_str);
+        Launch::new(&[&["--sessions", "--http-metrics"], &state[..], more].concat())
     }
 
     pub(crate) fn replica(&self) -> Http {

@@ -412,3 +412,45 @@ fn a_task_is_seen_answered_told_and_stopped_through_another_replica() {
     assert_eq!(get(&there, &stopped)["status"], "cancelled");
     becomes(&here, &stopped, "cancelled");
 }
+
+#[test]
+fn a_call_of_an_exposed_tool_becomes_a_task_that_another_replica_shows() {
+    let Some(place) = Place::new() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let flags = ["--long-runs", "--answer-within-ms", "1", "--expose", "tools"];
+    let launch = || place.launch(&flags).with_upstream().on_http();
+    let (one, other) = (launch(), launch());
+    let (here, there) = (client(&one), client(&other));
+    let task = here.tool("fake__until", json!({"path": file}));
+    assert_eq!(task["resultType"], "task", "{task}");
+    let id = task["taskId"].as_str().unwrap();
+    assert_eq!(get(&there, id)["status"], "working");
+    std::fs::write(&file, "").unwrap();
+    let done = becomes(&there, id, "completed");
+    assert_eq!(done["result"]["isError"], false, "{done}");
+    assert_eq!(done["result"]["content"][0]["text"], "there it is", "{done}");
+    assert_eq!(becomes(&here, id, "completed")["result"], done["result"]);
+}
+
+#[test]
+fn a_call_of_an_exposed_tool_is_approved_at_another_replica_and_made_once() {
+    let Some(place) = Place::new() else { return };
+    let approved = json!({"approve_tools": ["echo"]});
+    let launch = || place.launch(&["--expose", "tools"]).with_upstream_of(&approved).on_http();
+    let (one, other) = (launch(), launch());
+    let asked = |server: &Http| Modern::new(&server.address, json!({"elicitation": {"form": {}}}));
+    let mut call = json!({"name": "fake__echo", "arguments": {"x": 1}});
+    let waiting = asked(&one).request("tools/call", &call);
+    assert_eq!(waiting["resultType"], "input_required", "{waiting}");
+    let question = waiting["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    call["requestState"] = waiting["requestState"].clone();
+    call["inputResponses"] = json!({question: accept(json!({"decision": "allow"}))});
+    let done = asked(&other).request("tools/call", &call);
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(done["content"][0]["text"], r#"{"x":1}"#, "{done}");
+    // It was answered there, and is not made again here.
+    call["inputResponses"] = json!({question: {"action": "decline"}});
+    let (_, again) = asked(&one).answer("tools/call", &call, Some("fake__echo"));
+    assert!(!again.to_string().contains("declined"), "{again}");
+}

@@ -4,11 +4,11 @@ use ptc_host::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 
-use jiff::Timestamp;
 use ptc_host::credentials::Redactor;
 use tokio::sync::oneshot;
 
-use super::super::record::Record;
+use super::super::record::{Record, latest_summaries};
+use ptc_observers::sources::SessionSummaries;
 use ptc_protocol::principal::{Owner, Principal};
 
 /// The sessions that were used last: a limited number, besides those on which a program runs.
@@ -125,15 +125,14 @@ impl Here {
         self.lock().forgotten
     }
 
-    /// Summaries of a principal's sessions, with the times of their last commits.
-    pub(super) fn summaries(&self, principal: &Principal, redactor: &Redactor) -> Vec<(Timestamp, String)> {
+    /// Summaries of the sessions of a principal, or of all callers.
+    pub(super) fn summaries(&self, principal: Option<&Principal>, redactor: &Redactor) -> SessionSummaries {
         let inner = self.lock();
-        let own = inner.sessions.iter().filter(|(_, known)| known.owner.principal == *principal);
-        let summaries = own.filter_map(|(id, known)| {
-            let record = known.record.as_ref()?;
-            Some((record.updated, record.summary(id, redactor, known.running.is_some())))
+        let known = inner.sessions.iter().filter_map(|(id, known)| {
+            let record = known.record.as_ref().filter(|record| record.is_of(principal))?;
+            Some((&**id, record, known.running.is_some()))
         });
-        summaries.collect()
+        latest_summaries(known, redactor)
     }
 
     /// The number of sessions, how many of them have a running program, and the size of all definitions.

@@ -18,6 +18,7 @@ use super::super::refusal::Refusal;
 use super::super::text::Values;
 use super::saved_record::{bytes_of, record_of};
 use super::{Stored, owner_in_store};
+use ptc_observers::sources::SessionSummaries;
 use ptc_protocol::principal::{Owner, Principal};
 
 /// The time limit of a change that is not a program.
@@ -205,8 +206,8 @@ impl Stored {
         }
     }
 
-    /// Summaries of a principal's sessions in this process's cache, with the times of their last commits.
-    pub(in super::super) fn summaries_here(&self, principal: &Principal) -> Vec<(Timestamp, String)> {
+    /// Summaries of the sessions of a principal, or of all callers, in this process's cache.
+    pub(in super::super) fn summaries_here(&self, principal: Option<&Principal>) -> SessionSummaries {
         self.here.summaries(principal, &self.env.redactor)
     }
 

@@ -6,13 +6,17 @@ mod static_tokens;
 mod tests;
 mod verdicts;
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::HeaderValue;
 use ptc_host::issuers::{LONGEST_INTROSPECTION, TokenRefusal, TokenVerifier, VerifiedToken};
 use ptc_host::policy::{Caller, Claim, CurrentPolicy};
 use ptc_host::time::{self, Instant};
+
+use tokio::sync::Semaphore;
 
 use super::headers::Headers;
 use ptc_observers::audit::SignInWay;
@@ -27,6 +31,9 @@ use verdicts::Verdicts;
 
 /// Longest value of `Authorization`, in bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
+
+/// How long the refusal of a token holds about which its issuer was asked.
+const REFUSAL_LIFE: Duration = Duration::from_secs(30);
 
 /// Decides who the caller of a request is.
 #[derive(Debug)]
@@ -47,9 +54,13 @@ struct AccessTokens {
     verifier: Arc<dyn TokenVerifier>,
     required_scopes: Vec<String>,
     policy: Option<Arc<CurrentPolicy>>,
-    verdicts: Verdicts,
+    verdicts: Verdicts<Arc<HttpCaller>>,
+    /// What the issuer said last of tokens about which it is asked, and which it refuses.
+    refusals: Verdicts<&'static str>,
+    /// Taken while the issuer is asked on behalf of an address that has guessed too often: they share one.
+    guessers: Semaphore,
     /// The people who signed in on a page, by the values of their cookies.
-    sessions: Verdicts,
+    sessions: Verdicts<Arc<HttpCaller>>,
     principals: Arc<Principals>,
 }
 
@@ -94,7 +105,7 @@ impl HttpCaller {
         HttpCaller { principal: service.present_at(&self.principal, profile), ..self.clone() }
     }
 
-    /// True if it sees the runs of all callers and may answer for them, by its token or by the policy that holds now.
+    /// True if it is an operator, who sees what all callers do and may answer for them, by its token or by the policy that holds now.
     pub(super) fn is_operator(&self, service: &Service) -> bool {
         let by_policy =
             || service.present(&self.principal).authority().is_some_and(|known| known.grant.is_operator());
@@ -178,6 +189,8 @@ impl Authenticator {
                 required_scopes,
                 policy: policy.clone(),
                 verdicts: Verdicts::new(),
+                refusals: Verdicts::new(),
+                guessers: Semaphore::new(1),
                 sessions: Verdicts::new(),
                 principals: principals.clone(),
             }),
@@ -195,16 +208,32 @@ impl Authenticator {
         }
     }
 
-    /// The caller of a request with this query and these headers.
+    /// The caller of a request with this query and these headers. `is_blocked`: whether its address has guessed so often that its
+    /// guesses are blocked.
     pub(super) async fn caller(
         &self,
         query: Option<&str>,
         headers: &Headers<'_>,
+        is_blocked: impl FnOnce() -> bool,
     ) -> Result<KnownCaller<'_>, AuthenticationError> {
         match self.glance(query, headers) {
             Glance::Known(known) => known,
-            // Boxed, so that requests that need not wait do not carry it.
-            Glance::Token(access, token) => Box::pin(access.verified(token)).await.map(KnownCaller::Bearer),
+            Glance::Token(access, token) => {
+                let is_asked = access.verifier.is_asked_about(token);
+                let _turn = match is_asked && is_blocked() {
+                    true => match access.guessers.try_acquire() {
+                        Ok(turn) => Some(turn),
+                        Err(_) => return Err(AuthenticationError::Invalid(challenge::CANNOT_BE_VERIFIED)),
+                    },
+                    false => None,
+                };
+                // Boxed, so that requests that need not wait do not carry it.
+                let verified = Box::pin(access.verified(token)).await;
+                if let (true, Err(AuthenticationError::Invalid(why))) = (is_asked, &verified) {
+                    access.refusals.insert(token.as_bytes(), why, time::now() + REFUSAL_LIFE);
+                }
+                verified.map(KnownCaller::Bearer)
+            }
         }
     }
 
@@ -224,6 +253,9 @@ impl Authenticator {
         };
         if let Some(caller) = access.known(token) {
             return Glance::Known(Ok(KnownCaller::Bearer(caller)));
+        }
+        if let Some(why) = access.refusals.find(token, time::now()) {
+            return Glance::Known(Err(AuthenticationError::Invalid(why)));
         }
         match std::str::from_utf8(token) {
             Ok(token) => Glance::Token(access, token),
@@ -289,6 +321,7 @@ impl Authenticator {
     pub(super) fn sweep(&self, now: Instant) {
         if let Some(access) = &self.access_tokens {
             access.verdicts.sweep(now);
+            access.refusals.sweep(now);
             access.sessions.sweep(now);
         }
     }
@@ -352,15 +385,19 @@ impl AccessTokens {
 
 /// What a policy knows of the bearer of a token: of its claims only those that rules ask for.
 fn facts(principal: &Principal, token: VerifiedToken, wanted: Vec<&str>) -> Caller {
-    let boxed = |texts: Vec<String>| texts.into_iter().map(String::into_boxed_str).collect();
-    let claims = token.claims.into_iter().filter(|(name, _)| wanted.contains(&name.as_str()));
+    fn boxed(texts: Vec<String>) -> Box<[Box<str>]> {
+        texts.into_iter().map(String::into_boxed_str).collect()
+    }
+    let mut had: HashMap<String, Vec<String>> = token.claims.into_iter().collect();
+    // Those that it does not have are told as well: under another policy it is known of these that they are absent.
+    let claims = wanted.into_iter().map(|name| (name, had.remove(name).unwrap_or_default()));
     Caller {
         principal: principal.shared_name(),
         issuer: Some(token.issuer.into()),
         subject: Some(token.subject.into()),
         scopes: boxed(token.scopes),
         claims: claims.map(|(name, values)| Claim { name: name.into(), values: boxed(values) }).collect(),
-        profile: None,
+        ..Caller::default()
     }
 }
 

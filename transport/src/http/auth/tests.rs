@@ -33,6 +33,10 @@ impl TokenVerifier for Script {
         let answer = self.answers.get(token).cloned().unwrap_or(Err(unknown));
         Box::pin(std::future::ready(answer))
     }
+
+    fn is_asked_about(&self, token: &str) -> bool {
+        token.starts_with("opaque")
+    }
 }
 
 fn token(subject: &str, scopes: &[&str], seconds: u64) -> VerifiedToken {
@@ -57,7 +61,7 @@ async fn ask(
     for value in values {
         headers.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
     }
-    let caller = authenticator.caller(query, &Headers::of(&headers)).await?;
+    let caller = authenticator.caller(query, &Headers::of(&headers), || false).await?;
     Ok(caller.principal.name().to_owned())
 }
 
@@ -81,7 +85,7 @@ async fn tokens_have_names() {
     let caller = async |token: &str| {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
-        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        let caller = auth.caller(None, &Headers::of(&headers), || false).await.unwrap();
         (caller.principal.number(), caller.is_operator(&service(None)))
     };
     assert!(caller("token-b").await.1 && !caller("token-a").await.1);
@@ -105,7 +109,7 @@ async fn other_tokens_take_the_places_of_those_before() {
     let number = async |token: &str| {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
-        let caller = auth.caller(None, &Headers::of(&headers)).await.ok()?;
+        let caller = auth.caller(None, &Headers::of(&headers), || false).await.ok()?;
         Some((caller.principal.number(), std::ptr::from_ref::<HttpCaller>(&caller).addr()))
     };
     let before = number("token-a").await.unwrap();
@@ -180,7 +184,7 @@ async fn access_tokens_are_verified_once_and_again_when_their_verdict_has_ended(
     let number = async |token: &str| {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
-        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        let caller = auth.caller(None, &Headers::of(&headers), || false).await.unwrap();
         assert!(!caller.is_operator(&service(None)) && caller.principal.authority().is_none());
         caller.principal.number()
     };
@@ -213,6 +217,10 @@ async fn a_channel_is_told_of_the_end_of_its_token() {
             let invalid = TokenRefusal::Invalid { description: "the token cannot be verified" };
             let is_good = self.0.fetch_add(1, Ordering::Relaxed) < 3;
             Box::pin(std::future::ready(if is_good { Ok(token("ann", &[], 60)) } else { Err(invalid) }))
+        }
+
+        fn is_asked_about(&self, _: &str) -> bool {
+            true
         }
     }
     let auth = Authenticator::new(Acceptance {
@@ -254,7 +262,7 @@ async fn another_policy_may_ask_for_other_claims_of_a_token() {
     let sees = async || {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_static("Bearer ann"));
-        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        let caller = auth.caller(None, &Headers::of(&headers), || false).await.unwrap();
         let grant = &caller.principal.authority().unwrap().grant;
         (grant.upstream("x"), grant.upstream("y"), script.asked.load(Ordering::Relaxed))
     };
@@ -283,7 +291,7 @@ async fn a_policy_knows_the_claims_that_it_asks_for() {
     let authority = async |token: &str| {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
-        let caller = auth.caller(None, &Headers::of(&headers)).await.unwrap();
+        let caller = auth.caller(None, &Headers::of(&headers), || false).await.unwrap();
         let service = service(Some(policy.clone()));
         let present = service.present(&caller.principal);
         (present.authority().unwrap().clone(), caller.is_operator(&service))
@@ -301,4 +309,63 @@ async fn a_policy_knows_the_claims_that_it_asks_for() {
     let (fixed, is_operator) = authority("token-a").await;
     assert!(!is_operator && fixed.grant.upstream("y") && !fixed.grant.upstream("x"));
     assert_eq!(fixed.caller, Caller::named("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_is_asked_once_about_a_token_that_it_refuses_and_by_one_guesser_at_a_time() {
+    /// Refuses all but one token, when it is told to answer.
+    #[derive(Debug, Default)]
+    struct Slow {
+        asked: AtomicUsize,
+        answers: tokio::sync::Notify,
+    }
+    impl TokenVerifier for Slow {
+        fn verify<'a>(&'a self, token: &'a str) -> Verification<'a> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async move {
+                self.answers.notified().await;
+                match token {
+                    "good" => Ok(super::tests::token("ann", &[], 60)),
+                    "away" => Err(TokenRefusal::Unavailable),
+                    _ => Err(TokenRefusal::Invalid { description: "the token cannot be verified" }),
+                }
+            })
+        }
+
+        fn is_asked_about(&self, _: &str) -> bool {
+            true
+        }
+    }
+    let slow = Arc::new(Slow::default());
+    let auth =
+        Authenticator::new(Acceptance { oauth: true, verifier: Some(slow.clone()), ..Acceptance::default() });
+    let caller = async |token: &str, is_blocked: bool| {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+        let headers = Headers::of(&headers);
+        auth.caller(None, &headers, || is_blocked).await.map(|caller| caller.principal.name().to_owned())
+    };
+    let asked = || slow.asked.load(Ordering::Relaxed);
+    let refused = Err(AuthenticationError::Invalid("the token cannot be verified"));
+    // Guessers share one place.
+    let mut first = Box::pin(caller("guess-1", true));
+    assert!(first.as_mut().now_or_never().is_none());
+    assert_eq!((caller("guess-2", true).await, asked()), (refused.clone(), 1));
+    let mut other = Box::pin(caller("good", false));
+    assert!(other.as_mut().now_or_never().is_none() && asked() == 2, "others are asked about meanwhile");
+    slow.answers.notify_waiters();
+    assert_eq!((first.await, other.await.as_deref()), (refused.clone(), Ok("https://i.example|ann")));
+    // What was refused is known for a while, by whomever it is sent.
+    for is_blocked in [true, false] {
+        assert_eq!((caller("guess-1", is_blocked).await, asked()), (refused.clone(), 2));
+    }
+    let mut away = Box::pin(caller("away", false));
+    assert!(away.as_mut().now_or_never().is_none());
+    slow.answers.notify_waiters();
+    assert_eq!(away.await, Err(AuthenticationError::Unavailable));
+    slow.answers.notify_one();
+    assert_eq!((caller("away", false).await, asked()), (Err(AuthenticationError::Unavailable), 4));
+    tokio::time::advance(REFUSAL_LIFE).await;
+    slow.answers.notify_one();
+    assert_eq!((caller("guess-1", false).await, asked()), (refused, 5));
 }

@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 
 use ptc_host::sync::Mutex;
 use ptc_host::time::Instant;
 use siphasher::sip128::SipHasher13;
-
-use super::HttpCaller;
 
 /// Verdicts that are kept (auth.md 13.4).
 const MAX_VERDICTS: usize = 10_000;
@@ -18,30 +15,30 @@ const EVICTED: usize = MAX_VERDICTS / 16;
 /// Verdicts by a keyed hash of 128 bits of the token. The key is random, so that nobody can look for two tokens of one hash; an
 /// unkeyed hash that resists that without a key costs ten times as much.
 #[derive(Debug)]
-pub(super) struct Verdicts {
+pub(super) struct Verdicts<T> {
     /// `None` if the system gave no random bytes: then every request is verified.
     hasher: Option<SipHasher13>,
-    known: Mutex<HashMap<u128, Verdict, BuildHasherDefault<HashItself>>>,
+    known: Mutex<HashMap<u128, Verdict<T>, BuildHasherDefault<HashItself>>>,
 }
 
 #[derive(Debug)]
-struct Verdict {
-    caller: Arc<HttpCaller>,
+struct Verdict<T> {
+    found: T,
     until: Instant,
 }
 
-impl Verdicts {
+impl<T: Clone> Verdicts<T> {
     pub(super) fn new() -> Self {
         let mut key = [0; 16];
         let has_key = getrandom::fill(&mut key).is_ok();
         Verdicts { hasher: has_key.then(|| SipHasher13::new_with_key(&key)), known: Mutex::default() }
     }
 
-    /// The caller of a token that was found good and may still be.
-    pub(super) fn find(&self, token: &[u8], now: Instant) -> Option<Arc<HttpCaller>> {
+    /// What was found of a token, and still holds.
+    pub(super) fn find(&self, token: &[u8], now: Instant) -> Option<T> {
         let hash = self.hasher?.hash(token).as_u128();
         let known = self.known.lock();
-        known.get(&hash).filter(|verdict| now < verdict.until).map(|verdict| verdict.caller.clone())
+        known.get(&hash).filter(|verdict| now < verdict.until).map(|verdict| verdict.found.clone())
     }
 
     /// When the verdict on a token ends or has ended, if there is one.
@@ -50,8 +47,8 @@ impl Verdicts {
         self.known.lock().get(&hash).map(|verdict| verdict.until)
     }
 
-    /// Keeps the verdict that a token is good.
-    pub(super) fn insert(&self, token: &[u8], caller: Arc<HttpCaller>, until: Instant) {
+    /// Keeps the verdict on a token.
+    pub(super) fn insert(&self, token: &[u8], found: T, until: Instant) {
         let Some(hasher) = self.hasher else { return };
         let hash = hasher.hash(token).as_u128();
         let mut known = self.known.lock();
@@ -61,7 +58,7 @@ impl Verdicts {
             let last_evicted = *last_evicted;
             known.retain(|_, verdict| verdict.until > last_evicted);
         }
-        known.insert(hash, Verdict { caller, until });
+        known.insert(hash, Verdict { found, until });
     }
 
     /// Forgets a verdict.
@@ -105,6 +102,9 @@ impl Hasher for HashItself {
 mod tests {
     use std::time::Duration;
 
+    use std::sync::Arc;
+
+    use super::super::HttpCaller;
     use super::*;
     use ptc_observers::audit::SignInWay;
     use ptc_protocol::principal::Principal;

@@ -38,9 +38,12 @@ impl fmt::Display for FileFault {
 }
 
 /// All faults of the upstreams file of this text, in the order of its lines. `refusal` is the reader's error, if it refuses the
-/// file. Empty if there are no places: the text is no JSON, or the file of an MCP client.
+/// file. Empty if there are no places: the text is no JSON, the file of an MCP client, or the fault is that of the lock.
 #[expect(clippy::disallowed_methods, reason = "entry point: file_faults()")]
 pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> {
+    if refusal.is_some_and(|refusal| refusal.part == ConfigPart::Lock) {
+        return Vec::new();
+    }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Ok(file) = decode(text.as_bytes(), "") else { return Vec::new() };
     let is_clients = file
@@ -83,12 +86,12 @@ pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> 
 fn place(fault: &ConfigError, file: &Value) -> Path {
     let root = Path::default();
     let whole = match &fault.part {
-        ConfigPart::File | ConfigPart::EnvFile => root,
+        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock => root,
         ConfigPart::Credentials => root.key("credentials"),
         ConfigPart::Upstream(name) => root.key("upstreams").key(name),
     };
     let content = match &fault.part {
-        ConfigPart::File | ConfigPart::EnvFile => Some(file),
+        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock => Some(file),
         ConfigPart::Credentials => file.get("credentials"),
         ConfigPart::Upstream(name) => file.get("upstreams").and_then(|upstreams| upstreams.get(name)),
     };
@@ -105,7 +108,7 @@ fn tells(fault: &ConfigError, misfit: &FileMisfit) -> bool {
             misfit.path.key_at(0) == Some("upstreams") && misfit.path.key_at(1) == Some(name)
         }
         ConfigPart::Credentials => misfit.path.key_at(0) == Some("credentials"),
-        ConfigPart::File | ConfigPart::EnvFile => misfit.path.key_at(1).is_none(),
+        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock => misfit.path.key_at(1).is_none(),
     };
     let named = |key| first_word(detail(fault), key).is_some();
     let entry = match &fault.part {

@@ -7,17 +7,17 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::folder::{self, io_error};
 use super::{
     AuthStore, Guard, Protection, RecordKey, RecordKind, RecordSummary, RecordText, SealingKeys, StoreError,
     envelope,
 };
 use ptc_base::time;
+use ptc_secret::private_folder::{self, PrivateFault};
 
 /// How long a lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bounds of the pause between two looks at a lock. It doubles.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// Largest record file.
+const MAX_RECORD: u64 = 4 * 1024 * 1024;
 /// Age at which an unfinished sign-in is swept.
 const PENDING_AGE: Duration = Duration::from_secs(3600);
 
@@ -46,20 +46,20 @@ impl FileStore {
 
     fn read_now(&self, key: &RecordKey) -> Result<Option<RecordText>, StoreError> {
         let path = self.path(key);
-        let Some(bytes) = folder::read(&path)? else { return Ok(None) };
+        let Some(bytes) = private_folder::read(&path, MAX_RECORD)? else { return Ok(None) };
         envelope::decode(&bytes, key, self.keys.as_ref(), || path.display().to_string()).map(Some)
     }
 
     fn write_now(&self, key: &RecordKey, text: &str) -> Result<(), StoreError> {
         let malformed = || StoreError::Malformed { path: self.path(key).display().to_string() };
         let bytes = envelope::encode(key, text, self.keys.as_ref()).ok_or_else(malformed)?;
-        folder::replace(&self.folder, &file_name(key), &bytes)
+        Ok(private_folder::replace(&self.folder, &file_name(key), &bytes)?)
     }
 
     fn list_now(&self, kind: RecordKind) -> Result<Vec<RecordSummary>, StoreError> {
         let mut listed = Vec::new();
         for path in self.files(kind)? {
-            let Some(bytes) = folder::read(&path)? else { continue };
+            let Some(bytes) = private_folder::read(&path, MAX_RECORD)? else { continue };
             let Some(key) = envelope::key_of(&bytes, kind) else { continue };
             // A file that was renamed is not that of its key.
             if path == self.path(&key) {
@@ -74,7 +74,7 @@ impl FileStore {
         let entries = match std::fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(io_error(&self.folder, &error)),
+            Err(error) => return Err(PrivateFault::io(&self.folder, &error).into()),
         };
         let prefix = format!("{}-", kind.as_str());
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -127,29 +127,8 @@ impl AuthStore for FileStore {
 
     fn lock<'a>(&'a self, key: &'a RecordKey) -> BoxFuture<'a, Result<Guard, StoreError>> {
         async {
-            let path = self.folder.join(format!("{}.lock", key.name()));
-            let opened = {
-                let path = path.clone();
-                self.away(move |store| {
-                    folder::prepare(&store.folder)?;
-                    folder::lock_file(&path)
-                })
-                .await?
-            };
-            let end = time::now() + PATIENCE;
-            let mut pause = PAUSE.0;
-            loop {
-                match opened.try_lock() {
-                    Ok(()) => return Ok(Guard::new(key.clone(), opened)),
-                    Err(std::fs::TryLockError::WouldBlock) if time::now() >= end => {
-                        return Err(StoreError::Busy);
-                    }
-                    Err(std::fs::TryLockError::WouldBlock) => {}
-                    Err(std::fs::TryLockError::Error(error)) => return Err(io_error(&path, &error)),
-                }
-                time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE.1);
-            }
+            let held = private_folder::lock(&self.folder, &format!("{}.lock", key.name()), PATIENCE).await?;
+            Ok(Guard::new(key.clone(), held))
         }
         .boxed()
     }
@@ -168,12 +147,12 @@ impl AuthStore for FileStore {
     fn delete<'a>(&'a self, guard: &'a Guard) -> BoxFuture<'a, Result<(), StoreError>> {
         let (name, key) = (file_name(guard.key()), guard.key().clone());
         self.away(move |store| {
-            folder::remove(&store.folder, &name)?;
-            match key.kind() {
+            private_folder::remove(&store.folder, &name)?;
+            if key.kind() == RecordKind::Pending {
                 // Nobody uses the name of this lock again.
-                RecordKind::Pending => folder::remove(&store.folder, &format!("{}.lock", key.name())),
-                _ => Ok(()),
+                private_folder::remove(&store.folder, &format!("{}.lock", key.name()))?;
             }
+            Ok(())
         })
         .boxed()
     }

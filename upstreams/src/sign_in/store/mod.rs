@@ -7,7 +7,6 @@
 
 mod envelope;
 mod file;
-mod folder;
 mod memory;
 mod shared;
 #[cfg(test)]
@@ -25,6 +24,7 @@ use futures_util::future::BoxFuture;
 use zeroize::Zeroizing;
 
 use ptc_secret::digest::hex_digest;
+use ptc_secret::private_folder::PrivateFault;
 
 /// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -167,6 +167,17 @@ pub enum StoreError {
     /// The guard is that of another record.
     #[error("the lock is that of another record")]
     OtherLock,
+}
+
+impl From<PrivateFault> for StoreError {
+    fn from(fault: PrivateFault) -> StoreError {
+        match fault {
+            PrivateFault::Exposed { path, mode } => StoreError::Exposed { path, mode },
+            PrivateFault::Busy { .. } => StoreError::Busy,
+            PrivateFault::Io { path, error } => StoreError::Io { path, error },
+            PrivateFault::TooLarge { path } => StoreError::Malformed { path },
+        }
+    }
 }
 
 /// The lock of one record. It is released when it is dropped, and by the operating system when the process dies.

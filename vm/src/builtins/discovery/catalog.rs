@@ -2,6 +2,7 @@
 
 use super::references::{REFERENCES, Reference};
 use crate::builtins::{Builtin, Library};
+use crate::error::{Error, Reason};
 use crate::machine::{Binding, Namespace};
 use crate::special_forms::SpecialForm;
 use crate::value::{Map, Value};
@@ -248,16 +249,7 @@ impl Listing<'_> {
 
     /// The line of `dir`: the description cut at 120 bytes.
     pub(super) fn line(&self) -> String {
-        const LONGEST: usize = 120;
-        if self.doc.is_empty() {
-            return self.name.to_owned();
-        }
-        let doc = self.doc.replace(['\n', '\r'], " ");
-        if doc.len() <= LONGEST {
-            return format!("{} - {doc}", self.name);
-        }
-        let end = (0..=LONGEST).rev().find(|end| doc.is_char_boundary(*end)).unwrap_or(0);
-        format!("{} - {}...", self.name, &doc[..end])
+        line_of(self.name, self.doc)
     }
 
     fn signatures(&self) -> Value {
@@ -288,6 +280,25 @@ impl Listing<'_> {
             ("source", Value::str(if self.namespace == USER { USER } else { "local" })),
         ])
     }
+}
+
+/// A name with its description, cut at 120 bytes.
+pub(super) fn line_of(name: &str, doc: &str) -> String {
+    const LONGEST: usize = 120;
+    if doc.is_empty() {
+        return name.to_owned();
+    }
+    let doc = doc.replace(['\n', '\r'], " ");
+    if doc.len() <= LONGEST {
+        return format!("{name} - {doc}");
+    }
+    format!("{name} - {}...", &doc[..doc.floor_char_boundary(LONGEST)])
+}
+
+/// A fault of the program, worded as the discovery forms do.
+#[cold]
+pub(super) fn fault(text: String) -> Error {
+    Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}"))
 }
 
 /// A map with keyword keys.

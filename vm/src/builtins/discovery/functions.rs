@@ -1,6 +1,7 @@
 //! The discovery forms.
 
-use super::catalog::{self, ALL, USER, canonical, members};
+use super::catalog::{self, ALL, USER, canonical, fault, members};
+use super::programs;
 use super::search::local_matches;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
@@ -18,12 +19,6 @@ const STEPS_PER_NAME: usize = 20;
 
 /// Most bytes that a form sends to the host.
 const MAX_BYTES: usize = 256 << 10;
-
-/// A fault of the program, worded as the discovery forms do.
-#[cold]
-fn fault(text: String) -> Error {
-    Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}"))
-}
 
 /// The error of a form that only upstreams could answer, where there are none.
 #[cold]
@@ -128,6 +123,9 @@ pub(super) fn doc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 fn documented(ctx: &mut Ctx<'_>, name: &Value, further: &[Value]) -> Result<Flow> {
     let text = reference("doc", name)?;
     ctx.charge(STEPS_PER_NAME)?;
+    if let Some(text) = programs::doc(ctx, &text)? {
+        return text_value(text);
+    }
     match catalog::find(&text, ctx.namespace()) {
         Some(entry) => text_value(entry.text()),
         None => {
@@ -193,6 +191,9 @@ fn text_value(text: String) -> Result<Flow> {
 pub(super) fn meta(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let name = reference("meta", &args[0])?;
     ctx.charge(STEPS_PER_NAME)?;
+    if let Some(map) = programs::meta(ctx, &name)? {
+        return Ok(Flow::Return(map));
+    }
     match catalog::find(&name, ctx.namespace()) {
         Some(entry) => Ok(Flow::Return(entry.meta())),
         None => ask(ctx, "meta", args),
@@ -221,6 +222,9 @@ pub(super) fn dir(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
             return Err(fault(format!("dir :offset must be a non-negative integer, got {got}")));
         }
     };
+    if let Some(catalog) = programs::namespace(ctx, &name) {
+        return programs::lines(ctx, &*catalog, offset, limit).map(Flow::Return);
+    }
     let Some(space) = canonical(&name, true) else { return ask(ctx, "dir", args) };
     charge_members(ctx, space)?;
     let members = members(space, ctx.namespace());
@@ -306,24 +310,29 @@ pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let Some(other) = option(&options, "load").filter(|load| !matches!(load, Value::True | Value::False)) {
         return Err(fault(format!("apropos :load must be a boolean, got {}", print::literal(other))));
     }
-    let local = local_matches(ctx, &words, limit)?;
+    let programs: Args = programs::matches(ctx, &words, limit)?.into_iter().map(Value::str).collect();
+    let left = limit - programs.len();
+    let local = local_matches(ctx, &words, left)?;
     let local: Vector = local.into_iter().map(Value::str).collect();
-    if !ctx.has_upstreams() {
-        return Ok(Flow::Return(Value::Vector(local)));
+    if !ctx.has_upstreams() || left == 0 {
+        return Ok(Flow::Return(Value::vector(programs.into_iter().chain(local).collect::<Vec<Value>>())));
     }
+    let options = if programs.is_empty() { options } else { programs::with_limit(&options, left) };
     // A search that loads lists tools only (ruling 39).
     let loads = matches!(option(&options, "load"), Some(Value::True));
     let local = if loads { Vector::new() } else { local };
     let args = Args::from_iter([args[0].clone(), Value::Map(options), Value::Vector(local)]);
-    Ok(Flow::Push(Box::new(Apropos { args })))
+    Ok(Flow::Push(Box::new(Apropos { args, programs })))
 }
 
 /// A search that waits for the host, which puts the upstreams' matches before the local ones and cuts the whole.
 pub(crate) struct Apropos {
     args: Args,
+    /// The lines of kept programs, which stand before all others.
+    programs: Args,
 }
 
-portable!(Apropos { args });
+portable!(Apropos { args, programs });
 
 /// The search of the host, as a call whose result comes back to the frame.
 pub(crate) static UPSTREAM_APROPOS: Builtin =
@@ -336,7 +345,14 @@ impl NativeFrame for Apropos {
         let Input::Value(reply) = input else {
             return Ok(Flow::Call(ctx.library().unnamed(&UPSTREAM_APROPOS), std::mem::take(&mut self.args)));
         };
-        // A spent budget gives nil (ruling 39).
-        Ok(Flow::Return(reply))
+        // A spent budget gives nil (ruling 39), in place of what upstreams have.
+        match reply {
+            reply if self.programs.is_empty() => Ok(Flow::Return(reply)),
+            Value::Vector(others) => {
+                let all = std::mem::take(&mut self.programs).into_iter().chain(others);
+                Ok(Flow::Return(Value::vector(all.collect::<Vec<Value>>())))
+            }
+            _ => Ok(Flow::Return(Value::vector(std::mem::take(&mut self.programs).into_vec()))),
+        }
     }
 }

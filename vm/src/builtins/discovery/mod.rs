@@ -6,6 +6,7 @@
 mod catalog;
 mod describe;
 pub(super) mod functions;
+mod programs;
 mod references;
 mod search;
 

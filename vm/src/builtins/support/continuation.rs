@@ -11,6 +11,9 @@ use crate::value::Value;
 pub(crate) trait Continuation: Portable + 'static {
     /// Takes the result, and may continue with any flow.
     fn finish(self, ctx: &mut Ctx<'_>, result: Value) -> Result<Flow>;
+
+    /// See [`NativeFrame::give_up`].
+    fn give_up(self, _ctx: &mut Ctx<'_>) {}
 }
 
 /// The frame of [`call_then`]: `call` is the first request, `finish` takes the answer.
@@ -69,6 +72,12 @@ where
         match self.finish.take() {
             Some(finish) => finish.finish(ctx, result),
             None => Ok(Flow::Return(result)),
+        }
+    }
+
+    fn give_up(&mut self, ctx: &mut Ctx<'_>) {
+        if let Some(finish) = self.finish.take() {
+            finish.give_up(ctx);
         }
     }
 }

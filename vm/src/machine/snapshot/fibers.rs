@@ -155,6 +155,14 @@ pub(super) struct Fibers {
     pub(super) waiting: AHashMap<CallId, FiberId>,
 }
 
+impl Fibers {
+    /// Whether one of them is in a call of a kept program.
+    pub(super) fn call_programs(&self) -> bool {
+        let mut frames = self.fibers.iter().flatten().flat_map(|fiber| fiber.frames.upwards());
+        frames.any(|frame| matches!(frame, Frame::Native(call) if call.frame.called_program().is_some()))
+    }
+}
+
 /// Reads all fibers. `overlays` are the branches' views, in the order of the fibers.
 pub(super) fn read_fibers(
     overlays: Vec<Rc<Overlay>>,

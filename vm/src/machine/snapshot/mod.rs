@@ -34,7 +34,7 @@ pub use part_reader::PartReader;
 pub use part_writer::PartWriter;
 pub use portable::Portable;
 pub(crate) use portable::{described, portable};
-pub use read::{RestoreSetup, RestoredMachine};
+pub use read::{RestoreSetup, RestoredMachine, text_of_snapshot};
 pub use write::{Snapshot, SnapshotSetup};
 
 use super::{Library, fingerprint};

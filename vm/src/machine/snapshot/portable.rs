@@ -6,7 +6,8 @@ use super::{RestoreError, SnapshotError};
 use crate::error::Error;
 use crate::machine::stack::Args;
 use crate::meter;
-use crate::value::{Blob, Combinator, Cursor, Map, MapIter, Regex, Str, Value, Vector, VectorIter};
+use crate::value::{Blob, Closure, Combinator, Cursor, Map, MapIter, Regex, Str, Value, Vector, VectorIter};
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -183,6 +184,7 @@ kind_of_value! {
     Str Str;
     Vector Vector;
     Map Map;
+    Closure Rc<Closure>;
     Regex Rc<Regex>;
     Combinator Rc<Combinator>;
 }
@@ -225,6 +227,20 @@ macro_rules! numbers {
 }
 
 numbers! { u32 u64 usize }
+
+impl<T: Portable + Copy> Portable for Cell<T> {
+    fn layout(out: &mut String) {
+        T::layout(out);
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), SnapshotError> {
+        self.get().write(to)
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<Self, RestoreError> {
+        T::read(from).map(Cell::new)
+    }
+}
 
 impl Portable for i64 {
     fn layout(out: &mut String) {

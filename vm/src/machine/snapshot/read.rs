@@ -127,6 +127,7 @@ impl Machine {
         }
         account.granted = kept;
         let host = std::mem::take(&mut back.host);
+        back.env.calls_programs = back.fibers.call_programs();
         Ok(RestoredMachine {
             watches: std::mem::take(&mut back.watches),
             granted_bytes: back.granted_bytes,
@@ -163,6 +164,16 @@ impl Machine {
         calls.sort_unstable();
         calls
     }
+}
+
+/// The text of the program of a snapshot, if it has that with it. Nothing else is read.
+pub fn text_of_snapshot<'b>(bytes: &'b [u8], library: &'static Library) -> Option<&'b str> {
+    let mut reader = WireReader::new(bytes);
+    let is_ours = reader.raw(MAGIC.len()).ok()? == MAGIC
+        && reader.raw(2).ok()? == VERSION.to_le_bytes()
+        && reader.raw(8).ok()? == build(library);
+    let has_text = is_ours && reader.count().ok()? > 0 && reader.byte().ok()? == 0;
+    if has_text { reader.text().ok() } else { None }
 }
 
 impl Machine {
@@ -314,7 +325,11 @@ fn read_back(
         upstreams: Portable::read(&mut from)?,
         max_request_bytes: MAX_REQUEST_BYTES,
         layouts: Layouts::default(),
+        calls_programs: false,
+        program_checks: None,
+        program_catalog: None,
         started_at: Portable::read(&mut from)?,
+        prepared_call: None,
     };
     from.begin("limits");
     let limits = Limits::read(&mut from)?;

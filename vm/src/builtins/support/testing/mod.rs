@@ -94,6 +94,8 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
         notes: Vec::new(),
         shadows_builtin: false,
         source_bytes: 0,
+        parts: Box::default(),
+        derived: Default::default(),
         text: None,
         code_digest: Default::default(),
         heap_bytes: 0,

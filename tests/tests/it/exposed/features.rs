@@ -1,165 +1,47 @@
 //! `--expose`: clients reach the resources, prompts and completions of two upstreams, through the binary, in both eras
 //! (server.md 4.6); and an image that a program attaches reaches the client.
 
+use super::{Client, fake, folder, names};
 use ptc_mcp::json::{Value, json};
-use ptc_test_support::steps::{self, Steps};
 use ptc_test_support::wait_until;
-use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
-struct Client {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    modern: bool,
-    next: u64,
-    /// What came besides answers.
-    heard: VecDeque<Value>,
-    steps: Steps,
-    _folder: TempDir,
-}
-
-fn fake() -> Value {
-    json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")})
-}
-
-/// The same, which hides some of what it has.
+/// One that hides some of what it has.
 fn filtered() -> Value {
-    let mut entry = fake();
+    let mut entry = fake(&[]);
     entry["deny_resources"] = json!(["secret:*"]);
     entry["allow_prompts"] = json!([]);
     entry
 }
 
-impl Client {
-    fn start(flags: &[&str], modern: bool) -> Client {
-        Client::over(&json!({"a": fake(), "b c": filtered()}), flags, modern)
-    }
-
-    /// A client of a server with these upstreams.
-    fn over(upstreams: &Value, flags: &[&str], modern: bool) -> Client {
-        let folder = tempfile::tempdir().expect("a folder");
-        let config = folder.path().join("upstreams.json");
-        std::fs::write(&config, json!({"upstreams": upstreams}).to_string()).expect("written");
-        let steps = Steps::new();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))
-            .arg("start")
-            .arg("--upstreams-config")
-            .arg(&config)
-            .args(["--log-level", "error"])
-            .args(flags)
-            .env_clear()
-            .env("HOME", folder.path())
-            .env(steps::VARIABLE, steps.socket())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let input = child.stdin.take().expect("piped");
-        let output = BufReader::new(child.stdout.take().expect("piped"));
-        Client { child, input, output, modern, next: 0, heard: VecDeque::new(), steps, _folder: folder }
-    }
-
-    fn ask(&mut self, method: &str, mut params: Value) -> Value {
-        self.next += 1;
-        if self.modern {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"}
-            });
-        }
-        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
-        writeln!(self.input, "{request}").and_then(|()| self.input.flush()).expect("it reads");
-        if method == "subscriptions/listen" {
-            return json!(self.next);
-        }
-        let id = self.next;
-        loop {
-            let message = self.message();
-            if message["id"] == id {
-                return message;
-            }
-            self.heard.push_back(message);
-        }
-    }
-
-    fn message(&mut self) -> Value {
-        let mut line = String::new();
-        assert!(self.output.read_line(&mut line).expect("a line") > 0, "it ended");
-        serde_json::from_str(&line).expect("JSON")
-    }
-
-    /// The next notification.
-    fn told(&mut self) -> Value {
-        let told = self.heard.pop_front();
-        told.unwrap_or_else(|| self.message())
-    }
-
-    /// Runs a program that calls a tool of an upstream, and gives the text of its answer.
-    fn tool(&mut self, server: &str, tool: &str, uri: &str) -> String {
-        let program = format!(
-            "(:value (tool/call {{:server \"{server}\" :tool \"{tool}\" :args {{:uri \"{uri}\"}}}}))"
-        );
-        let params = json!({"name": "lisp_eval", "arguments": {"program": program}});
-        let answer = self.ask("tools/call", params);
-        answer["result"]["content"][0]["text"]
-            .as_str()
-            .expect("text")
-            .trim_start_matches("user=> ")
-            .to_owned()
-    }
-
-    fn greet(&mut self) -> Value {
-        match self.modern {
-            true => self.ask("server/discover", json!({})),
-            false => self.ask(
-                "initialize",
-                json!({"protocolVersion": "2025-11-25", "capabilities": {},
-                "clientInfo": {"name": "t", "version": "1"}}),
-            ),
-        }
-    }
-
-    /// All items of a list, over its pages.
-    fn all(&mut self, method: &str, member: &str) -> Vec<Value> {
-        let (mut items, mut params) = (Vec::new(), json!({}));
-        loop {
-            let answer = self.ask(method, params);
-            let result = &answer["result"];
-            items.extend(result[member].as_array().unwrap_or_else(|| panic!("{answer}")).clone());
-            match result["nextCursor"].as_str() {
-                Some(cursor) => params = json!({"cursor": cursor}),
-                None => return items,
-            }
-        }
-    }
+fn start(flags: &[&str], is_modern: bool) -> Client {
+    Client::of(folder(), &json!({"a": fake(&[]), "b c": filtered()}), flags, is_modern)
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// All items of a list.
+fn all(client: &mut Client, method: &str, member: &str) -> Vec<Value> {
+    client.pages(method, member).0
 }
 
-fn names(items: &[Value], key: &str) -> Vec<String> {
-    items.iter().map(|item| item[key].as_str().expect("a name").to_owned()).collect()
+/// Runs a program that calls a tool of an upstream, and gives the text of its answer.
+fn tool(client: &mut Client, server: &str, tool: &str, uri: &str) -> String {
+    let program =
+        format!("(:value (tool/call {{:server \"{server}\" :tool \"{tool}\" :args {{:uri \"{uri}\"}}}}))");
+    let answer = client.ask("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
+    let text = answer["result"]["content"][0]["text"].as_str().expect("text");
+    text.trim_start_matches("user=> ").to_owned()
 }
 
 #[test]
 fn clients_reach_what_upstreams_have_in_both_eras() {
     for modern in [false, true] {
-        let mut client = Client::start(&["--expose", "resources,prompts"], modern);
+        let mut client = start(&["--expose", "resources,prompts"], modern);
         let greeting = client.greet();
         let capabilities = &greeting["result"]["capabilities"];
         for feature in ["resources", "prompts", "completions"] {
             assert!(capabilities[feature].is_object(), "{greeting}");
         }
-        let resources = client.all("resources/list", "resources");
+        let resources = all(&mut client, "resources/list", "resources");
         assert_eq!(
             names(&resources, "uri"),
             [
@@ -173,9 +55,9 @@ fn clients_reach_what_upstreams_have_in_both_eras() {
             ]
         );
         assert_eq!(resources[4]["name"], "b c/text:[1]");
-        let templates = client.all("resources/templates/list", "resourceTemplates");
+        let templates = all(&mut client, "resources/templates/list", "resourceTemplates");
         assert_eq!(names(&templates, "uriTemplate"), ["ptc://a/text:{text}", "ptc://b%20c/text:{text}"]);
-        let prompts = client.all("prompts/list", "prompts");
+        let prompts = all(&mut client, "prompts/list", "prompts");
         assert_eq!(names(&prompts, "name"), ["a/greet"]);
         assert_eq!(prompts[0]["arguments"][0]["name"], "name");
 
@@ -196,7 +78,7 @@ fn clients_reach_what_upstreams_have_in_both_eras() {
 
 #[test]
 fn what_is_hidden_unknown_or_wrong_is_an_error() {
-    let mut client = Client::start(&["--expose", "resources", "--expose", "prompts"], false);
+    let mut client = start(&["--expose", "resources", "--expose", "prompts"], false);
     client.greet();
     for (method, params, code, message) in [
         ("resources/read", json!({"uri": "file:///x"}), -32002, "Resource not found"),
@@ -239,14 +121,13 @@ fn what_is_hidden_unknown_or_wrong_is_an_error() {
 
 #[test]
 fn requests_that_upstreams_are_not_sent_have_audit_lines() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = folder.path().join("audit");
-    let mut bare = fake();
-    bare["args"] = json!(["--only-tools"]);
+    let kept = folder();
+    let log = kept.path().join("audit");
+    let bare = fake(&["--only-tools"]);
     let gone = json!({"transport": "mcp_stdio", "command": "/nowhere/at/all", "required": false});
     let upstreams = json!({"bare": bare, "filtered": filtered(), "gone": gone});
     let flags = ["--expose", "resources,prompts", "--audit-log", log.to_str().expect("UTF-8")];
-    let mut client = Client::over(&upstreams, &flags, false);
+    let mut client = Client::of(folder(), &upstreams, &flags, false);
     client.greet();
     let complete = r#"(prompt/complete {:server "S" :name "p" :argument "a" :value "b"})"#;
     let mut wanted = Vec::new();
@@ -281,12 +162,12 @@ fn requests_that_upstreams_are_not_sent_have_audit_lines() {
 
 #[test]
 fn nothing_is_offered_unless_it_is_exposed() {
-    let mut client = Client::start(&["--expose", "prompts"], false);
+    let mut client = start(&["--expose", "prompts"], false);
     let greeting = client.greet();
     assert!(greeting["result"]["capabilities"].get("resources").is_none(), "{greeting}");
     assert_eq!(client.ask("resources/list", json!({}))["result"]["resources"], json!([]));
-    assert_eq!(client.all("prompts/list", "prompts").len(), 1);
-    let mut plain = Client::start(&[], false);
+    assert_eq!(all(&mut client, "prompts/list", "prompts").len(), 1);
+    let mut plain = start(&[], false);
     let greeting = plain.greet();
     let offered: Vec<&String> =
         greeting["result"]["capabilities"].as_object().expect("capabilities").keys().collect();
@@ -299,7 +180,7 @@ fn nothing_is_offered_unless_it_is_exposed() {
 #[test]
 fn an_attached_image_reaches_the_client() {
     for modern in [false, true] {
-        let mut client = Client::start(&["--sessions"], modern);
+        let mut client = start(&["--sessions"], modern);
         client.greet();
         let program = r#"(attach (:content (second (get-in (prompt/get {:server "a" :name "greet"}) [:value :messages]))))
                          (attach (:value (resource/read {:server "a" :uri "blob:5"}))) :done"#;
@@ -319,59 +200,59 @@ fn an_attached_image_reaches_the_client() {
 
 #[test]
 fn a_client_of_the_handshake_is_told_of_what_it_subscribed_to() {
-    let mut client = Client::start(&["--expose", "resources,prompts"], false);
+    let mut client = start(&["--expose", "resources,prompts"], false);
     let greeting = client.greet();
     let told = json!({"subscribe": true, "listChanged": true});
     assert_eq!(greeting["result"]["capabilities"]["resources"], told);
     let uri = json!({"uri": "ptc://a/text:1"});
     assert_eq!(client.ask("resources/subscribe", uri.clone())["result"], json!({}));
-    assert_eq!(client.tool("a", "touch", "text:1"), "[\"text:1\"]");
+    assert_eq!(tool(&mut client, "a", "touch", "text:1"), "[\"text:1\"]");
     let updated = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": uri});
     assert_eq!(client.told(), updated);
     // What nobody asked for, and another upstream's of the same name, is not told.
-    client.tool("a", "touch", "text:2");
-    client.tool("b c", "touch", "text:1");
-    client.tool("a", "relist", "");
+    tool(&mut client, "a", "touch", "text:2");
+    tool(&mut client, "b c", "touch", "text:1");
+    tool(&mut client, "a", "relist", "");
     for list in ["resources", "prompts"] {
         assert_eq!(client.told()["method"], format!("notifications/{list}/list_changed"));
     }
     assert_eq!(client.ask("resources/unsubscribe", uri)["result"], json!({}));
-    assert_eq!(client.tool("a", "touch", "text:1"), "[]", "the upstream is not asked any more");
+    assert_eq!(tool(&mut client, "a", "touch", "text:1"), "[]", "the upstream is not asked any more");
     // One that is hidden, one that is not there, one that is no URI of ours.
     let hidden = client.ask("resources/subscribe", json!({"uri": "ptc://b%20c/secret:x"}));
     assert!(hidden["error"]["message"].as_str().expect("refused").contains("hides"), "{hidden}");
     assert_eq!(client.ask("resources/subscribe", json!({"uri": "text:1"}))["error"]["code"], -32002);
     // A server that was started anew is asked again, and what may have changed meanwhile is told.
     client.ask("resources/subscribe", json!({"uri": "ptc://a/text:3"}));
-    client.tool("a", "die", "");
+    tool(&mut client, "a", "die", "");
     let again = json!({"uri": "ptc://a/text:3"});
     wait_until("a change is told", || {
         // It is started again once it has rested for a while.
         client.steps.advance(Duration::from_secs(1));
-        client.tool("a", "touch", "text:4");
+        tool(&mut client, "a", "touch", "text:4");
         !client.heard.is_empty()
     });
     assert_eq!(client.told()["params"], again);
-    assert_eq!(client.tool("a", "touch", "text:3"), "[\"text:3\"]");
+    assert_eq!(tool(&mut client, "a", "touch", "text:3"), "[\"text:3\"]");
 }
 
 #[test]
 fn a_modern_client_listens() {
-    let mut client = Client::start(&["--expose", "resources,prompts"], true);
+    let mut client = start(&["--expose", "resources,prompts"], true);
     client.greet();
     let wanted = json!({
         "resourceSubscriptions": ["ptc://a/text:1", "ptc://b%20c/secret:x", "nonsense"],
         "promptsListChanged": true, "toolsListChanged": true
     });
-    let channel = client.ask("subscriptions/listen", json!({"notifications": wanted}));
+    let channel = client.send("subscriptions/listen", json!({"notifications": wanted}));
     let meta = json!({"io.modelcontextprotocol/subscriptionId": channel});
     let acknowledged = client.told();
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
     let offered = json!({"resourceSubscriptions": ["ptc://a/text:1"], "promptsListChanged": true, "toolsListChanged": true});
     assert_eq!(acknowledged["params"], json!({"notifications": offered, "_meta": meta}));
-    client.tool("a", "touch", "text:1");
+    tool(&mut client, "a", "touch", "text:1");
     assert_eq!(client.told()["params"], json!({"uri": "ptc://a/text:1", "_meta": meta}));
-    client.tool("a", "relist", "");
+    tool(&mut client, "a", "relist", "");
     let told = client.told();
     assert_eq!(
         (&told["method"], &told["params"]["_meta"]),

@@ -1,0 +1,169 @@
+//! How an upstream's tool is listed: as the upstream describes it.
+
+use std::sync::Arc;
+
+use ptc_host::catalog::ToolEntry;
+use ptc_host::visible::visible;
+use ptc_mcp::json::{Map, Value, json, object_text};
+use ptc_protocol::tool::{Definition, ToolName};
+use ptc_runs::Runs;
+
+use crate::schemas::{change_parts, or_unfinished};
+
+/// The schema of a tool's results. The list is refused as a whole by clients that know the protocol of 2025 if one of these is not of
+/// an object.
+pub(super) fn output_schema(tool: &ToolEntry) -> Option<&Value> {
+    tool.output_schema.as_ref().filter(|schema| schema.get("type").is_some_and(|kind| kind == "object"))
+}
+
+/// The definition of a tool that is exposed. `runs`: what its calls may become.
+pub(super) fn definition(
+    name: ToolName,
+    server: &str,
+    tool: &ToolEntry,
+    runs: Option<&Arc<Runs>>,
+) -> Definition {
+    let shown = |value: &Value| visible(&value.to_string()).into_owned();
+    let mut input = tool.input_schema.clone();
+    without_headers(&mut input);
+    mend(&mut input);
+    if let Some(members) = input.as_object_mut().filter(|members| !members.contains_key("type")) {
+        members.insert("type".to_owned(), "object".into());
+    }
+    let reference = format!("{server}/{}", tool.name);
+    Definition {
+        name,
+        title: tool.title.clone().map(|title| visible(&title).into_owned().into()),
+        description: visible(&tool.description).into_owned(),
+        input_schema: shown(&input),
+        output_schema: output_schema(tool).filter(|schema| leads_within(schema, schema)).map(|schema| {
+            let mut schema = schema.clone();
+            mend(&mut schema);
+            visible(&or_unfinished(&schema, runs)).into_owned()
+        }),
+        annotations: tool
+            .annotations
+            .as_ref()
+            .and_then(Value::as_object)
+            .map(|hints| shown(&hints_of(hints))),
+        meta: Some(object_text(|object| object.string("ptc/tool", &reference))),
+        long: None,
+    }
+}
+
+/// Takes off a schema what clients of the official SDKs refuse the list of all tools for: properties that are no schemas as objects, and
+/// names of required ones that are no list of texts.
+fn mend(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    match members.get_mut("properties") {
+        Some(Value::Object(properties)) => {
+            for property in properties.values_mut().filter(|property| !property.is_object()) {
+                *property = if *property == false { json!({"not": {}}) } else { json!({}) };
+            }
+        }
+        Some(_) => drop(members.remove("properties")),
+        None => {}
+    }
+    let is_list = |names: &Value| names.as_array().is_some_and(|names| names.iter().all(Value::is_string));
+    if members.get("required").is_some_and(|names| !is_list(names)) {
+        members.remove("required");
+    }
+}
+
+/// Hints that are of the kinds that clients take.
+fn hints_of(hints: &Map) -> Value {
+    let fits = |name: &str, hint: &Value| match name {
+        "title" => hint.is_string(),
+        "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint" => hint.is_boolean(),
+        _ => true,
+    };
+    let hints = hints.iter().filter(|(name, hint)| fits(name, hint));
+    Value::Object(hints.map(|(name, hint)| (name.clone(), hint.clone())).collect())
+}
+
+/// Whether the references of a schema lead into it: clients compile the schemas of results, and refuse the list of all tools for one
+/// that they cannot. `part` is a part of `whole`.
+fn leads_within(part: &Value, whole: &Value) -> bool {
+    match part {
+        Value::Object(members) => members.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
+            ("default" | "const" | "enum" | "examples", _) => true,
+            ("$ref", Value::String(reference)) => match reference.strip_prefix('#') {
+                Some(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
+                    whole.pointer(pointer).is_some()
+                }
+                _ => false,
+            },
+            (_, value) => leads_within(value, whole),
+        }),
+        Value::Array(items) => items.iter().all(|item| leads_within(item, whole)),
+        _ => true,
+    }
+}
+
+/// Takes the annotations off a schema that have clients of its server repeat arguments in headers: our clients send arguments to
+/// us, and we repeat them. A server over HTTP that lists such an annotation would have to hold its own clients to it.
+fn without_headers(schema: &mut Value) {
+    change_parts(schema, &mut |part| {
+        part.remove("x-mcp-header");
+        true
+    });
+}
+
+/// That of a tool of which nothing but the name is known.
+pub(super) fn undescribed(name: ToolName) -> Definition {
+    Definition {
+        name,
+        title: None,
+        description: String::new(),
+        input_schema: r#"{"type":"object"}"#.to_owned(),
+        output_schema: None,
+        annotations: None,
+        meta: None,
+        long: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn what_clients_refuse_a_list_for_is_mended() {
+        for (given, mended) in [
+            (json!({"properties": null, "required": null}), json!({})),
+            (json!({"properties": [], "required": "a"}), json!({})),
+            (
+                json!({"properties": {"a": true, "b": false, "c": {"type": "string"}}, "required": ["a"]}),
+                json!({"properties": {"a": {}, "b": {"not": {}}, "c": {"type": "string"}}, "required": ["a"]}),
+            ),
+        ] {
+            let mut schema = given;
+            mend(&mut schema);
+            assert_eq!(schema, mended);
+        }
+        let hints = json!({"readOnlyHint": "yes", "idempotentHint": true, "title": 5, "own": [1]});
+        assert_eq!(hints_of(hints.as_object().unwrap()), json!({"idempotentHint": true, "own": [1]}));
+        for (schema, is_whole) in [
+            (json!({"$defs": {"a": {}}, "items": [{"$ref": "#/$defs/a"}], "default": {"$ref": "x"}}), true),
+            (json!({"properties": {"a": {"$ref": "#/$defs/gone"}}}), false),
+            (json!({"properties": {"a": {"$ref": "https://x.example/y"}}}), false),
+        ] {
+            assert_eq!(leads_within(&schema, &schema), is_whole, "{schema}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_not_to_be_repeated_in_headers() {
+        let mut schema = json!({"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "more": {"type": "object", "properties": {"limit": {"type": "integer", "x-mcp-header": "Limit"}}},
+            "x-mcp-header": {"type": "string", "default": {"x-mcp-header": "data"}},
+        }, "anyOf": [{"properties": {"zone": {"x-mcp-header": "Zone"}}}]});
+        without_headers(&mut schema);
+        let expected = json!({"type": "object", "properties": {
+            "region": {"type": "string"},
+            "more": {"type": "object", "properties": {"limit": {"type": "integer"}}},
+            "x-mcp-header": {"type": "string", "default": {"x-mcp-header": "data"}},
+        }, "anyOf": [{"properties": {"zone": {}}}]});
+        assert_eq!(schema, expected);
+    }
+}

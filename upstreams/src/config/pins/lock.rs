@@ -1,0 +1,329 @@
+//! The lock: a JSON file beside the upstreams file, with a line for each fact of each tool.
+//!
+//! ```text
+//! {
+//! "lock": 1,
+//! "upstreams": {
+//!   "files": {
+//!     "read": {
+//!       "description": {"sha256": "…", "value": "Reads a file."},
+//!       "input_schema": {"sha256": "…", "value": {"type":"object"}}
+//!     }
+//!   }
+//! }
+//! }
+//! ```
+//!
+//! A fact whose text would make the file too large has its digest alone.
+
+use super::super::duplicates::UniqueKeys;
+use super::definition::{PinnedFact, PinnedTool, ToolFact};
+use ptc_base::config_error::ConfigError;
+use ptc_base::ordinary_file;
+use ptc_base::visible::visible_line;
+use ptc_mcp::json::{Map, Value};
+use ptc_secret::digest::hex;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Largest lock, in bytes.
+const MAX_LOCK_BYTES: usize = 16 << 20;
+/// Longest text of a fact that the lock keeps, in bytes: the first with which the lock is not too large.
+const TEXT_BYTES: [usize; 3] = [65_536, 4_096, 0];
+/// The form of the file.
+const FORM: u64 = 1;
+
+/// The lock of an upstreams file: its name with `.lock` for what follows the last dot.
+#[must_use]
+pub fn lock_file(upstreams_file: &Path) -> PathBuf {
+    upstreams_file.with_extension("lock")
+}
+
+/// The accepted tools of each upstream, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PinLock {
+    /// Of each upstream that is pinned, its tools by name.
+    pub upstreams: BTreeMap<String, BTreeMap<String, PinnedTool>>,
+}
+
+impl PinLock {
+    /// Reads the lock at `path`; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no whole lock. The text names the line and says what to do.
+    #[expect(clippy::disallowed_methods, reason = "entry point: PinLock.read")]
+    pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
+        let text = match ordinary_file::read_text(path, MAX_LOCK_BYTES as u64) {
+            Ok(text) => text,
+            Err(fault) if fault.is_absent() => return Ok(None),
+            Err(fault) => return Err(unreadable(path, None, &fault.to_string())),
+        };
+        Self::from_text(&text, path).map(Some)
+    }
+
+    /// Reads the text of the lock at `path`.
+    ///
+    /// # Errors
+    /// It is no whole lock. The text names the line and says what to do.
+    pub fn from_text(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(text).map_err(|fault| unreadable(path, fault.line, &fault.text))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "entry point: PinLock.parse")]
+    fn parse(text: &str) -> Result<Self, LockFault> {
+        if text.trim().is_empty() {
+            return Err(LockFault { line: None, text: "the file is empty".to_owned() });
+        }
+        let syntax = |error: serde_json::Error| {
+            let line = Some(error.line()).filter(|line| *line > 0);
+            let text = error.to_string();
+            // The line stands in front.
+            let text = text.split(" at line ").next().unwrap_or(&text).to_owned();
+            LockFault { line, text }
+        };
+        serde_json::from_str::<UniqueKeys>(text).map_err(syntax)?;
+        let value: Value = serde_json::from_str(text).map_err(syntax)?;
+        let form = value.get("lock");
+        if form.and_then(Value::as_u64) != Some(FORM) {
+            let found = form.map_or_else(|| "none".to_owned(), Value::to_string);
+            return Err(LockFault::new(format!("it has the form {found}, and this version reads {FORM}")));
+        }
+        let upstreams = object(value.get("upstreams"), "upstreams")?;
+        let mut lock = Self::default();
+        for (upstream, tools) in upstreams {
+            let mut pinned = BTreeMap::new();
+            for (name, facts) in object(Some(tools), upstream)? {
+                let place = format!("{upstream}/{name}");
+                pinned.insert(name.clone(), read_tool(name, object(Some(facts), &place)?, &place, text)?);
+            }
+            lock.upstreams.insert(upstream.clone(), pinned);
+        }
+        Ok(lock)
+    }
+
+    /// The text of the lock. Upstreams, tools and facts are sorted, and hidden characters are escaped.
+    ///
+    /// # Errors
+    /// It would be larger than a lock may be: one sentence.
+    pub fn text(&self) -> Result<String, String> {
+        let texts = TEXT_BYTES.into_iter().map(|most| self.text_with(most));
+        texts.into_iter().find(|text| text.len() <= MAX_LOCK_BYTES).ok_or_else(|| {
+            format!(
+                "the lock would be larger than {MAX_LOCK_BYTES} bytes; leave tools out with allow_tools or deny_tools"
+            )
+        })
+    }
+
+    fn text_with(&self, most: usize) -> String {
+        let mut out = format!("{{\n\"lock\": {FORM},\n\"upstreams\": ");
+        write_members(&mut out, 1, self.upstreams.iter(), |out, tools| {
+            write_members(out, 2, tools.iter(), |out, tool| {
+                let facts = tool.facts().map(|(fact, pinned)| (fact.as_str(), pinned));
+                write_members(out, 3, facts, |out, pinned| {
+                    let _ = write!(out, "{{\"sha256\": \"{}\"", hex(&pinned.digest));
+                    if let Some(json) = pinned.json.as_ref().filter(|json| json.len() <= most) {
+                        let _ = write!(out, ", \"value\": {}", visible_line(json));
+                    }
+                    out.push('}');
+                });
+            });
+        });
+        out.push_str("\n}\n");
+        out
+    }
+}
+
+/// Writes an object with a line for each member.
+fn write_members<K: AsRef<str>, V>(
+    out: &mut String,
+    depth: usize,
+    members: impl ExactSizeIterator<Item = (K, V)>,
+    write_value: impl Fn(&mut String, V),
+) {
+    if members.len() == 0 {
+        return out.push_str("{}");
+    }
+    let mut separator = '{';
+    for (key, value) in members {
+        out.push(separator);
+        separator = ',';
+        let key = Value::from(key.as_ref()).to_string();
+        // Writing to a string does not fail.
+        let _ = write!(out, "\n{}{}: ", "  ".repeat(depth), visible_line(&key));
+        write_value(out, value);
+    }
+    let _ = write!(out, "\n{}}}", "  ".repeat(depth - 1));
+}
+
+/// Why a text is no lock.
+struct LockFault {
+    line: Option<usize>,
+    text: String,
+}
+
+impl LockFault {
+    fn new(text: String) -> Self {
+        Self { line: None, text }
+    }
+}
+
+/// The refusal of a lock: where, what, and what to do.
+fn unreadable(path: &Path, line: Option<usize>, fault: &str) -> ConfigError {
+    let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+    ConfigError::lock(format_args!(
+        "the lock {}{line} cannot be used: {}. Restore it, or remove it and accept all tools anew: ptc pin",
+        path.display(),
+        visible_line(fault)
+    ))
+}
+
+fn object<'v>(value: Option<&'v Value>, place: &str) -> Result<&'v Map, LockFault> {
+    match value {
+        Some(Value::Object(map)) => Ok(map),
+        _ => Err(LockFault::new(format!("{place} must be an object"))),
+    }
+}
+
+/// The tool of these facts. `text` is that of the lock.
+fn read_tool(name: &str, facts: &Map, place: &str, text: &str) -> Result<PinnedTool, LockFault> {
+    let mut pinned = BTreeMap::new();
+    for (key, value) in facts {
+        let fact = ToolFact::from_key(key).ok_or_else(|| {
+            LockFault::new(format!("{place} has {key:?}, which this version does not know"))
+        })?;
+        let written = value.get("sha256").and_then(Value::as_str).unwrap_or_default();
+        let digest = from_hex(written)
+            .ok_or_else(|| LockFault::new(format!("{key} of {place} has no sha256 of 64 hex digits")))?;
+        let json = match value.get("value") {
+            None => None,
+            Some(value) => {
+                let of_value = PinnedFact::of(value);
+                if of_value.digest != digest {
+                    let line = text.lines().position(|line| line.contains(written)).map(|at| at + 1);
+                    let text = format!("{key} of {place} is not what its sha256 says");
+                    return Err(LockFault { line, text });
+                }
+                of_value.json
+            }
+        };
+        pinned.insert(fact, PinnedFact { digest, json });
+    }
+    Ok(PinnedTool::new(name, pinned))
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::definition::tests::tool;
+    use super::*;
+    use ptc_mcp::json::json;
+
+    fn lock() -> PinLock {
+        let schema =
+            json!({"type": "object", "properties": {"b": {}, "a": {"description": "hid\u{200b}den"}}});
+        let tools = [tool("write", "Writes.\nTwo lines.", &schema), tool("read", "", &schema)];
+        let tools = tools.map(|tool| (tool.name().to_owned(), tool)).into_iter().collect();
+        PinLock { upstreams: [("files".to_owned(), tools), ("empty".to_owned(), BTreeMap::new())].into() }
+    }
+
+    fn fault(text: &str) -> String {
+        let fault = PinLock::parse(text).unwrap_err();
+        format!("{}: {}", fault.line.unwrap_or(0), fault.text)
+    }
+
+    #[test]
+    fn a_lock_reads_as_it_was_written() {
+        let text = lock().text().unwrap();
+        assert_eq!(PinLock::parse(&text).ok(), Some(lock()));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..5],
+            ["{", "\"lock\": 1,", "\"upstreams\": {", "  \"empty\": {},", "  \"files\": {"]
+        );
+        assert_eq!(lines[5], "    \"read\": {");
+        assert!(lines[6].starts_with("      \"input_schema\": {\"sha256\": \""), "{}", lines[6]);
+        assert!(
+            text.contains("hid\\u200bden") && text.contains(r#""value": "Writes.\nTwo lines.""#),
+            "{text}"
+        );
+        assert!(text.ends_with("    }\n  }\n}\n}\n"), "{text}");
+        // A line of its own for each fact: a change of one is one line.
+        let mut changed = lock();
+        let files = changed.upstreams.get_mut("files").unwrap();
+        files.insert("read".to_owned(), tool("read", "", &json!({"type": "object"})));
+        let changed = changed.text().unwrap();
+        assert_eq!(text.lines().zip(changed.lines()).filter(|(a, b)| a != b).count(), 1);
+    }
+
+    #[test]
+    fn a_lock_that_was_cut_or_changed_is_refused_with_its_line() {
+        let text = lock().text().unwrap();
+        for cut in (1..text.trim_end().len()).filter(|at| text.is_char_boundary(*at)) {
+            assert!(PinLock::parse(&text[..cut]).is_err(), "{}", &text[..cut]);
+        }
+        assert_eq!(fault(&text[..text.len() / 2]).split(':').nth(1).unwrap(), " EOF while parsing a string");
+        assert_eq!(fault(""), "0: the file is empty");
+        assert_eq!(fault("{\n\n<<<<<<< ours"), "3: key must be a string");
+        assert_eq!(fault("{}"), "0: it has the form none, and this version reads 1");
+        assert_eq!(fault(r#"{"lock": 2}"#), "0: it has the form 2, and this version reads 1");
+        assert_eq!(fault(r#"{"lock": 1}"#), "0: upstreams must be an object");
+        assert_eq!(fault(r#"{"lock": 1, "upstreams": {"a": 1}}"#), "0: a must be an object");
+        assert_eq!(fault(r#"{"lock": 1, "upstreams": {"a": {"b": []}}}"#), "0: a/b must be an object");
+        let edited = text.replace("Writes.", "Writes, and sends.");
+        assert_eq!(fault(&edited), "10: description of files/write is not what its sha256 says");
+        let unknown = text.replace("\"description\": {\"sha", "\"prose\": {\"sha");
+        assert_eq!(fault(&unknown), "0: files/write has \"prose\", which this version does not know");
+        assert!(
+            fault(&text.replace("\"sha256\": \"", "\"sha256\": \"0"))
+                .contains("has no sha256 of 64 hex digits")
+        );
+        let twice = text.replacen("\"write\"", "\"read\"", 1);
+        assert!(fault(&twice).contains("the key \"read\" stands twice in one object"), "{}", fault(&twice));
+    }
+
+    #[test]
+    fn long_texts_are_left_out_and_keep_their_digest() {
+        let long = "x".repeat(70_000);
+        let tools = (0..300).map(|n| tool(&format!("t{n}"), &long[..60_000 + n], &json!({})));
+        let tools: BTreeMap<_, _> = tools.map(|tool| (tool.name().to_owned(), tool)).collect();
+        let lock = PinLock { upstreams: [("s".to_owned(), tools)].into() };
+        let text = lock.text().unwrap();
+        assert!(text.len() < 1 << 20, "{}", text.len());
+        assert_eq!(PinLock::parse(&text).ok(), Some(lock));
+        let one = tool("t", &long, &json!({}));
+        let lock = PinLock { upstreams: [("s".to_owned(), [("t".to_owned(), one)].into())].into() };
+        assert!(lock.text().unwrap().len() < 1000);
+    }
+
+    #[test]
+    fn the_lock_lies_beside_its_file() {
+        for (file, lock) in [
+            ("/etc/ptc/upstreams.json", "/etc/ptc/upstreams.lock"),
+            ("upstreams.jsonc", "upstreams.lock"),
+            ("a/servers", "a/servers.lock"),
+        ] {
+            assert_eq!(lock_file(Path::new(file)), Path::new(lock));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.lock");
+        assert_eq!(PinLock::read(&path).unwrap(), None);
+        std::fs::write(&path, "{\n\"lock\": 1").unwrap();
+        let fault = PinLock::read(&path).unwrap_err().to_string();
+        let place = format!("the lock {}:2 cannot be used: EOF while parsing an object. ", path.display());
+        assert_eq!(fault, place + "Restore it, or remove it and accept all tools anew: ptc pin");
+        std::fs::create_dir(folder.path().join("d.lock")).unwrap();
+        let fault = PinLock::read(&folder.path().join("d.lock")).unwrap_err().to_string();
+        assert!(fault.contains("it is no ordinary file"), "{fault}");
+    }
+}

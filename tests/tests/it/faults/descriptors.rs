@@ -71,6 +71,8 @@ fn an_upstream_that_cannot_be_started_again_comes_back_with_the_descriptors() {
     let launch = Launch::new(&flags).after("ulimit -n 64").with_upstream();
     let file = launch.path("now");
     let server = launch.on_http();
+    let program = format!("(:ok {})", tool("echo", "{}"));
+    assert_eq!(server.eval(&program), "user=> true", "it was started while there were descriptors");
     // Waiting callers, so that nothing can be closed to make room.
     let calls: Vec<_> = (0..100).map(|_| server.call(&ptc_test_support::process::until(&file))).collect();
     wait_until("no descriptor is left", || descriptors(server.server.pid()) >= 63);
@@ -85,6 +87,5 @@ fn an_upstream_that_cannot_be_started_again_comes_back_with_the_descriptors() {
         let answer = Answer::read(call).expect("an answer");
         assert!(answer.status == 200, "{answer:?}");
     }
-    let program = format!("(:ok {})", tool("echo", "{}"));
     wait_until("the upstream is back", || server.eval(&program) == "user=> true");
 }

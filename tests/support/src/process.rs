@@ -183,6 +183,13 @@ impl Launch {
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.path("log")).unwrap_or_default()
     }
+
+    /// All that was logged, once that has `text`: lines are written by a thread of their own, behind what they tell of.
+    #[track_caller]
+    pub fn logged(&self, text: &str) -> String {
+        wait_until(text, || self.log().contains(text));
+        self.log()
+    }
 }
 
 /// The process.

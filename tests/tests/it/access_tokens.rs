@@ -211,7 +211,7 @@ fn cached_keys_serve_while_the_provider_is_away_and_for_a_day_at_most() {
     away(&provider);
     server.server.advance(Duration::from_secs(20 * 3600));
     is_good(&server, &provider.jwt("ben", RESOURCE, 1_000_000));
-    wait_until("the keys are asked for anew", || server.server.launch.log().contains("issuer_unavailable"));
+    server.server.launch.logged("issuer_unavailable");
     server.server.advance(Duration::from_secs(5 * 3600));
     let answer = call(&server, &provider.jwt("cid", RESOURCE, 1_000_000));
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("5")), "{answer:?}");
@@ -289,7 +289,7 @@ fn an_issuer_that_writes_itself_with_a_slash_is_told_so() {
     let server = server(&provider, &[]);
     assert_eq!(call(&server, &provider.jwt("ann", RESOURCE, 600)).status, 503);
     let advice = format!("it calls itself \\\"{}/\\\"; write --issuer so", provider.issuer());
-    wait_until("the log says how to write it", || server.server.launch.log().contains(&advice));
+    server.server.launch.logged(&advice);
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn a_program_is_served_as_it_was_approved_and_after_each_approval() {
     assert_eq!(world.names()[0], "one", "a check changes nothing");
     told(&reload(&world.home, &[]));
     assert!(!world.names().contains(&"one".to_owned()), "its text is not the approved one");
-    assert!(world.http.server.launch.log().contains("one is not served: its text has changed"));
+    world.http.server.launch.logged("one is not served: its text has changed");
     done(&world.home, &["approve", "--all"]);
     assert!(told(&reload(&world.home, &[])).contains("programs: 2 added"));
     assert_eq!(world.names()[..2], ["one", "two"]);
@@ -228,9 +228,8 @@ fn a_changed_tool_makes_a_program_stale_and_the_diff_says_why() {
     write(&world.home.join("upstreams.json"), &entries.to_string());
     told(&reload(&world.home, &[]));
     wait_until("it is not served", || world.names()[..2] == ["alone", "lisp_eval"]);
-    let log = world.http.server.launch.log();
     let why = "twice is stale, and not served: the definition of fake/echo has changed since it was approved";
-    assert!(log.contains(why), "{log}");
+    let log = world.http.server.launch.logged(why);
     assert!(log.contains("input_schema:"), "with what has changed: {log}");
     let diff = program(&world.home, &["diff", "--live"]);
     assert_eq!(diff.status.code(), Some(1), "{diff:?}");

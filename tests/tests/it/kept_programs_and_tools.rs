@@ -58,7 +58,7 @@ fn a_changed_tool_makes_a_program_stale_although_the_catalog_is_frozen() {
     let heard = channel.told().expect("a message");
     assert_eq!(heard["method"], "notifications/tools/list_changed", "{heard}");
     assert_eq!(world.names()[0], "lisp_eval");
-    assert!(world.log().contains(STALE), "{}", world.log());
+    world.http.server.launch.logged(STALE);
     // Who approves it anew is believed, although the catalog shows the tool as it was.
     done(&world.home, &["approve", "--all"]);
     told(&reload(&world.home, &[]));

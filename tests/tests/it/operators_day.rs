@@ -128,7 +128,7 @@ fn an_operators_day() {
         "{refused:?}"
     );
     assert_eq!(day.eval("b", "1").status, 200);
-    wait_until("the log says so", || day.http.server.launch.log().contains("reload_refused"));
+    day.http.server.launch.logged("reload_refused");
     wait_until("and the audit log", || of_kind(&audit, "reload").len() == 1);
     assert_eq!(of_kind(&audit, "reload")[0]["outcome"], "refused");
 

@@ -458,7 +458,7 @@ fn an_upstream_that_changes_without_end_is_told_of_now_and_then() {
         http.eval(ANNOUNCE);
         http.eval(UNKNOWN);
     }
-    let log = http.server.launch.log();
+    let log = http.server.launch.logged("upstream_tool_changed");
     let told = log.matches("upstream_tool_changed").count();
     // One report, and another one for each ten seconds.
     let most = 1 + usize::try_from(began.elapsed().as_secs() / 10).expect("few");

@@ -27,6 +27,11 @@ fn upstream_and_guard(server: u32) -> (u32, u32) {
     found
 }
 
+/// How many ends of upstreams were told.
+fn ends(launch: &Launch) -> usize {
+    launch.log().matches(r#""event":"upstream_ended""#).count()
+}
+
 /// A call that is never answered, once the upstream has it.
 fn hang(server: &mut Pipes) {
     server.call("hang", &format!("(:reason {})", tool("hang", "{}")));
@@ -64,8 +69,7 @@ fn an_upstream_that_is_killed_costs_its_calls_and_comes_back() {
         comes_back(&mut server);
     }
     upstream_and_guard(server.server.pid());
-    let told = server.server.launch.log();
-    assert_eq!(told.matches(r#""event":"upstream_ended""#).count(), 3, "{told}");
+    wait_until("each end is told", || ends(&server.server.launch) == 3);
 }
 
 #[test]
@@ -76,8 +80,7 @@ fn an_upstream_that_is_killed_at_rest_costs_nobody_anything() {
     let (child, guard) = upstream_and_guard(server.server.pid());
     send(child, SIGKILL);
     wait_until("both are gone", || !is_alive(child) && !is_alive(guard));
-    let is_known = || server.server.launch.log().contains(r#""event":"upstream_ended""#);
-    wait_until("its end is known", is_known);
+    wait_until("its end is known", || ends(&server.server.launch) == 1);
     assert_eq!(server.eval(&program), "user=> true");
 }
 

@@ -49,7 +49,7 @@ fn a_subscription_ends_when_a_new_policy_hides_its_resource() {
 
     policy(json!(["text:2"]));
     server.server.signal(Signal::SIGHUP);
-    wait_until("the policy holds", || server.server.launch.log().contains("reload_done"));
+    server.server.launch.logged("reload_done");
     touch(1);
     touch(2);
     assert!(told("resources/updated").contains(&uri(2)), "the first change is not told");

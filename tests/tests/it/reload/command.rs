@@ -80,8 +80,8 @@ fn a_reload_says_what_has_changed_and_a_check_changes_nothing() {
     fs::write(home.join("upstreams.json"), before).expect("written");
     server.server.signal(Signal::SIGHUP);
     wait_until("it is reloaded", || server.eval("(count (tool/servers))") == "user=> 1");
-    let log = server.server.launch.log();
-    assert!(log.contains("upstreams removed: more") && log.contains("reload_refused"), "{log}");
+    server.server.launch.logged("upstreams removed: more");
+    server.server.launch.logged("reload_refused");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_socket_refuses_what_it_does_not_know_and_goes_on() {
         (0..8).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
     (&stream).write_all(b"{\"method\":\"reload\"}\n").expect("it reads");
     drop(stream);
-    wait_until("it is reloaded", || server.server.launch.log().contains("reload_done"));
+    server.server.launch.logged("reload_done");
     server.finish();
 }
 
@@ -171,7 +171,7 @@ fn a_reload_that_waits_for_an_upstream_keeps_no_check_and_no_later_reload_waitin
     let both = json!({"upstreams": {"fake": entry(""), "hangs": hangs}}).to_string();
     fs::write(home.join("upstreams.json"), &both).expect("written");
     let first = in_background(&home);
-    wait_until("it has begun", || server.server.launch.log().contains("reload_begun"));
+    server.server.launch.logged("reload_begun");
     let hung = || -> Vec<u32> {
         let all = family(server.server.pid()).into_iter();
         all.filter(|(_, name)| name == "sleep").map(|(process, _)| process).collect()
@@ -190,7 +190,7 @@ fn a_reload_that_waits_for_an_upstream_keeps_no_check_and_no_later_reload_waitin
     fs::write(home.join("upstreams.json"), before).expect("written");
     server.server.signal(Signal::SIGHUP);
     assert!(fault(&second.join().expect("it ends")).contains("a later reload"));
-    wait_until("the last one holds", || server.server.launch.log().contains("reload_done"));
+    server.server.launch.logged("reload_done");
     wait_until("nothing of the others is left", || hung().is_empty());
     assert_eq!(server.eval("(count (tool/servers))"), "user=> 1");
 }
@@ -214,8 +214,7 @@ fn a_state_folder_whose_path_is_too_long_is_told_by_server_and_command() {
     fs::set_permissions(&long, fs::Permissions::from_mode(0o700)).expect("set");
     let text = long.to_str().expect("UTF-8");
     let server = Launch::new(&["--state-dir", text, "--log-level", "warn"]).on_pipes();
-    wait_until("it is told", || server.server.launch.log().contains("control_unavailable"));
-    assert!(server.server.launch.log().contains("kill -HUP"));
+    assert!(server.server.launch.logged("control_unavailable").contains("kill -HUP"));
     let refused = fault(&reload(folder.path(), &["--state-dir", text]));
     assert!(refused.contains("name a shorter folder with --state-dir"), "{refused}");
     server.finish();

@@ -353,7 +353,7 @@ impl Aggregator {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }
         if let Some(report) = entry.pins() {
-            member.pins.note(&member.config.name, report);
+            member.pins.note(&member.config.name, report, &self.owner);
         }
         entry
     }

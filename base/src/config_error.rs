@@ -27,6 +27,8 @@ pub enum ConfigPart {
     EnvFile,
     /// The lock beside the file.
     Lock,
+    /// The lock beside the file, which is another file's.
+    LockOfAnother,
 }
 
 impl ConfigError {
@@ -62,6 +64,11 @@ impl ConfigError {
     /// A fault of the lock.
     pub fn lock(message: impl fmt::Display) -> Self {
         Self::of(ConfigPart::Lock, message)
+    }
+
+    /// The lock is that of another file.
+    pub fn lock_of_another(message: impl fmt::Display) -> Self {
+        Self::of(ConfigPart::LockOfAnother, message)
     }
 
     /// `upstream <name> <detail>`

@@ -121,7 +121,7 @@ pub use ptc_http as http;
 pub use ptc_policy as policy;
 pub use ptc_schema::output_schema;
 #[cfg(feature = "seals")]
-pub use ptc_secret::{canonical_json, digest, private_folder};
+pub use ptc_secret::{canonical_json, digest, folder_hold, private_folder};
 
 /// Secrets: their sources, their use in request headers, and their redaction everywhere else.
 pub mod credentials {

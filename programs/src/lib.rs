@@ -30,7 +30,6 @@ pub mod draft_store;
 pub mod draft_text;
 pub mod edn;
 pub mod folder;
-pub mod folder_hold;
 pub mod head;
 pub mod limits;
 pub mod link;

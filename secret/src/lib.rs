@@ -6,6 +6,7 @@
 //! | [`sealing`] | encryption and signatures under the operator's secret |
 //! | [`digest`], [`canonical_json`] | SHA-256; the canonical form of JSON for digests |
 //! | [`private_file`], [`private_folder`] | files that are nobody else's, and records in folders of them |
+//! | [`folder_hold`] | the turn of a process to change files of a folder |
 
 // Tests may read what clock they like.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -13,6 +14,7 @@
 pub mod canonical_json;
 pub mod credentials;
 pub mod digest;
+pub mod folder_hold;
 pub mod private_file;
 pub mod private_folder;
 pub mod sealing;

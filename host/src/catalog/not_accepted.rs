@@ -79,7 +79,8 @@ mod tests {
         accepted[0] = json!({"name": "gone"});
         let plain = fixtures::server("fs", accepted);
         let pinned = plain.tools().iter().map(|tool| (tool.name.clone(), tool.pinned())).collect();
-        upstream.hold_to(Some(&PinLock { upstreams: [("fs".to_owned(), pinned)].into() }));
+        upstream
+            .hold_to(Some(&PinLock { upstreams: [("fs".to_owned(), pinned)].into(), ..PinLock::default() }));
         upstream
     }
 
@@ -198,7 +199,8 @@ mod tests {
         let mut upstream = fixtures::upstream("fs", json!({"pin": "refuse"}));
         let plain = fixtures::server("fs", many("old"));
         let pinned = plain.tools().iter().map(|tool| (tool.name.clone(), tool.pinned())).collect();
-        upstream.hold_to(Some(&PinLock { upstreams: [("fs".to_owned(), pinned)].into() }));
+        upstream
+            .hold_to(Some(&PinLock { upstreams: [("fs".to_owned(), pinned)].into(), ..PinLock::default() }));
         let began = std::time::Instant::now();
         let server = ServerEntry::loaded(&upstream, many("new"), &Redactor::new());
         assert_eq!((server.tools().len(), server.withheld().len()), (0, 1000));

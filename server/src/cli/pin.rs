@@ -12,6 +12,7 @@ use ptc_host::config::{
     ChangedTool, PinLock, PinPolicy, PinReport, PinnedTool, ProcessEnv, SERVER_VARIABLE, UpstreamPins,
     UpstreamsConfig, locate, lock_file,
 };
+use ptc_host::folder_hold::FolderHold;
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Value, json};
 use std::collections::BTreeMap;
@@ -70,10 +71,12 @@ async fn pin(args: PinArgs) -> Result<ExitCode, String> {
     let config = upstreams::read(&location, &env).map_err(|error| error.to_string())?;
     let mut config = config.ok_or(upstreams::UNCONFIGURED)?;
     let path = lock_file(&location.path);
-    let before = PinLock::read(&path).map_err(|error| error.to_string())?;
+    let at_first = read_lock(&location.path)?;
     let wanted = wanted(&args, &config)?;
-    let mut lock = before.clone().unwrap_or_default();
-    let removed = if args.upstreams.is_empty() { take_out_unknown(&mut lock, &config) } else { Vec::new() };
+    let unknown = match args.upstreams.is_empty() {
+        true => unknown(at_first.as_ref(), &config),
+        false => Vec::new(),
+    };
     config.upstreams.retain(|upstream| wanted.contains(&upstream.name));
     // Everything is listed as it is, and compared below.
     config.upstreams.iter_mut().for_each(|upstream| upstream.pins = None);
@@ -81,19 +84,29 @@ async fn pin(args: PinArgs) -> Result<ExitCode, String> {
     let aggregator = upstreams::start(config, options, &env, Warnings::Counted).await?;
     let faults = load(&aggregator, &wanted).await;
     let catalog = aggregator.unfiltered().catalog();
+    aggregator.shutdown().await;
+    // Another process may have written the lock since: only what was listed here is changed in it.
+    let _hold = match args.check {
+        true => None,
+        false => Some(FolderHold::wait_for(&folder_of(&path)).await?),
+    };
+    let before = read_lock(&location.path)?;
+    let mut lock = before.clone().unwrap_or_default();
+    let removed: Vec<String> =
+        unknown.into_iter().filter(|name| lock.upstreams.remove(name).is_some()).collect();
     let found: Vec<Acceptance> = wanted
         .iter()
         .zip(faults)
         .map(|(name, fault)| acceptance(&catalog, name, fault, before.as_ref()))
         .collect();
-    aggregator.shutdown().await;
     for accepted in found.iter().filter(|accepted| accepted.fault.is_none()) {
         lock.upstreams.insert(accepted.name.clone(), accepted.tools.clone());
     }
-    let differs = before.as_ref() != Some(&lock);
+    let differs = before.as_ref().is_none_or(|before| before.upstreams != lock.upstreams);
     let has_faults = found.iter().any(|accepted| accepted.fault.is_some());
     let is_written = differs && !args.check;
     if is_written {
+        lock.name_file(&location.path);
         write(&path, &location.path, &lock)?;
     }
     let ok = !(has_faults || args.check && differs);
@@ -133,12 +146,24 @@ fn wanted(args: &PinArgs, config: &UpstreamsConfig) -> Result<Vec<String>, Strin
     }
 }
 
-/// Takes out of a lock the upstreams that the file does not have; their names.
-fn take_out_unknown(lock: &mut PinLock, config: &UpstreamsConfig) -> Vec<String> {
+fn read_lock(upstreams_file: &Path) -> Result<Option<PinLock>, String> {
+    PinLock::of(upstreams_file).map_err(|error| error.to_string())
+}
+
+/// The folder in which the lock is written; where the lock is a link, that of its target.
+fn folder_of(lock: &Path) -> PathBuf {
+    let target = fs::canonicalize(lock).unwrap_or_else(|_| lock.to_owned());
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The upstreams of a lock that the file does not have.
+fn unknown(lock: Option<&PinLock>, config: &UpstreamsConfig) -> Vec<String> {
     let is_known = |name: &String| config.upstream(name).is_some() || config.disabled.contains(name);
-    let removed: Vec<String> = lock.upstreams.keys().filter(|name| !is_known(name)).cloned().collect();
-    lock.upstreams.retain(|name, _| is_known(name));
-    removed
+    let names = lock.into_iter().flat_map(|lock| lock.upstreams.keys());
+    names.filter(|name| !is_known(name)).cloned().collect()
 }
 
 /// Lists these upstreams; the fault of each.

@@ -99,7 +99,8 @@ fn a_changed_tool_is_told_with_its_diff_and_waits_until_it_is_pinned_anew() {
     let first = person.done("pin", &[]);
     assert!(first.contains("accepted for the first time") && first.contains("\nwrote "), "{first}");
     let lock = person.lock();
-    assert!(lock.starts_with("{\n\"lock\": 1,\n\"upstreams\": {\n  \"fake\": {\n"), "{lock}");
+    let beginning = "{\n\"lock\": 1,\n\"file\": \"upstreams.json\",\n\"upstreams\": {\n  \"fake\": {\n";
+    assert!(lock.starts_with(beginning), "{lock}");
     assert!(person.done("pin", &[]).contains("stays as it is"));
     person.done("check", &["--pins"]);
     assert!(person.done("call", &["fake/echo", "x=1"]).contains("\"x\":1"));
@@ -180,6 +181,49 @@ fn a_lock_that_cannot_be_read_is_never_ignored() {
     person.done("call", &["fake/echo", "y=1"]);
     fs::write(person.path("upstreams.lock"), "").expect("written");
     assert!(person.fails("check", &[]).contains("cannot be used: the file is empty"));
+}
+
+#[test]
+fn a_lock_that_was_written_while_tools_were_listed_keeps_what_was_accepted() {
+    let person = Person::new(&json!({}));
+    let (began, grown) = (person.path("began"), person.path("grown"));
+    let script = format!("touch '{began}'; exec '{}' '{grown}'", program_text("fake-upstream"));
+    person.write(&json!({"fake": {"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", script]},
+        "other": {"transport": "mcp_stdio", "command": "/bin/false"}}));
+    let folder = fs::File::open(person.folder.path()).expect("a folder");
+    folder.lock().expect("locks");
+    let pins = std::thread::scope(|scope| {
+        let pins = scope.spawn(|| person.done("pin", &["fake"]));
+        wait_until("the lock was looked at, and the tools are listed", || Path::new(&began).exists());
+        let others = "{\n\"lock\": 1,\n\"upstreams\": {\n  \"other\": {}\n}\n}\n";
+        fs::write(person.path("upstreams.lock"), others).expect("written");
+        folder.unlock().expect("it was locked");
+        pins.join().expect("it ends")
+    });
+    assert!(pins.contains("accepted for the first time") && pins.contains("\nwrote "), "{pins}");
+    let lock = person.lock();
+    assert!(lock.contains("\n  \"fake\": {\n") && lock.contains("\n  \"other\": {}"), "{lock}");
+}
+
+#[test]
+fn a_lock_of_another_file_is_never_applied() {
+    let person = Person::new(&json!({}));
+    person.done("pin", &[]);
+    let (lock, file) = (person.lock(), person.path("upstreams.jsonc"));
+    fs::copy(person.path("upstreams.json"), &file).expect("copied");
+    let told = format!("is that of upstreams.json, and {file} would have the same one: give one of");
+    for command in ["start", "check", "pin", "tools"] {
+        let refused = ptc(person.folder.path(), &[command, "--upstreams-config", &file]);
+        assert!(refused.status.code() == Some(1) && err(&refused).contains(&told), "{command}: {refused:?}");
+    }
+    let advised = out(&ptc(person.folder.path(), &["doctor", "--upstreams-config", &file]));
+    assert!(advised.contains(&format!("give {file} another name, then: ptc pin")), "{advised}");
+    assert_eq!(person.lock(), lock);
+    person.done("check", &["--pins"]);
+    // A file that was renamed keeps the lock that was renamed with it.
+    fs::remove_file(person.path("upstreams.json")).expect("removed");
+    let kept = ptc(person.folder.path(), &["check", "--pins", "--upstreams-config", &file]);
+    assert!(kept.status.success(), "{kept:?}");
 }
 
 #[test]
@@ -352,7 +396,7 @@ async fn warned_tools_are_called_and_doc_shows_what_changed() {
 
 /// A server over HTTP whose fake is pinned.
 fn serving(flags: &[&str]) -> (Http, PathBuf) {
-    let launch = Launch::of(PROGRAM, flags);
+    let launch = Launch::of(PROGRAM, flags).stepped();
     let home = launch.path("");
     let grown = home.join("grown");
     let keys = json!({"pin": "refuse", "args": [grown.to_str()]});
@@ -463,4 +507,11 @@ fn an_upstream_that_changes_without_end_is_told_of_now_and_then() {
     // One report, and another one for each ten seconds.
     let most = 1 + usize::try_from(began.elapsed().as_secs() / 10).expect("few");
     assert!((1..=most).contains(&told), "{told} of {most}: {log}");
+    // How it ends up is told after the pause: with the tools that were accepted.
+    http.server.advance(Duration::from_secs(120));
+    wait_until("the last list is told", || {
+        let log = http.server.launch.log();
+        let last = log.lines().rfind(|line| line.contains("\"upstream_pins"));
+        last.is_some_and(|line| line.contains("\"upstream_pins_fit\""))
+    });
 }

@@ -66,10 +66,9 @@ impl UpstreamsConfig {
         let base_dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         let options = LoadOptions { base_dir: options.base_dir.or(base_dir), ..*options };
         let mut config = Self::parse(&value, &place, &options)?;
-        let lock_path = lock_file(path);
         // A file of that name is no lock of its own.
-        if lock_path != *path
-            && let Some(lock) = PinLock::read(&lock_path)?
+        if lock_file(path) != *path
+            && let Some(lock) = PinLock::of(path)?
         {
             config.hold_to(&lock);
         }

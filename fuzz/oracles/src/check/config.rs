@@ -27,7 +27,7 @@ pub fn config(data: &[u8]) {
                 ConfigPart::Upstream(name) => {
                     text.contains(name.as_str()) || text.contains(&format!("{name:?}"))
                 }
-                ConfigPart::EnvFile | ConfigPart::Lock => false,
+                ConfigPart::EnvFile | ConfigPart::Lock | ConfigPart::LockOfAnother => false,
             };
             assert!(says_where, "{:?}: {text}", error.part);
         }

@@ -39,7 +39,8 @@ pub fn pin_lock(data: &[u8]) {
 
 /// A lock of tools with any texts.
 fn made(choices: &mut Choices<'_>) -> PinLock {
-    let mut lock = PinLock::default();
+    let file = choices.once_in(2).then(|| data::text(choices));
+    let mut lock = PinLock { file, ..PinLock::default() };
     for _ in 0..choices.below(3) {
         let mut tools = BTreeMap::new();
         for _ in 0..choices.below(4) {

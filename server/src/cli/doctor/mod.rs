@@ -176,6 +176,11 @@ fn file(
                 findings.push(Finding::problem("lock", error.to_string(), step));
                 return None;
             }
+            if error.part == ConfigPart::LockOfAnother {
+                let step = format!("give {path} another name, then: ptc pin");
+                findings.push(Finding::problem("lock", error.to_string(), step));
+                return None;
+            }
             match faults.as_slice() {
                 [] => error.to_string().lines().for_each(|line| {
                     findings.push(Finding::problem(about, line, edit(path.clone())));

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use ptc_host::config::ProcessEnv;
+use ptc_host::folder_hold::FolderHold;
 use ptc_host::visible::visible;
 use ptc_mcp::json::json;
 use ptc_programs::folder::{ProgramFolder, Standing};
-use ptc_programs::folder_hold::FolderHold;
 use ptc_programs::lock::{Approval, ApprovalMisfit, LockFault, MAX_REVISION, ProgramsLock};
 use ptc_programs::name::ProgramName;
 use ptc_programs::program::KeptProgram;

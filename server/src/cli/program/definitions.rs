@@ -8,7 +8,7 @@ use ptc_host::aggregator::{AggregatorOptions, SnapshotMode};
 use ptc_host::catalog::Catalog;
 use ptc_host::config::{
     ConfigLocation, OAuthIdentity, PinLock, PinnedTool, ProcessEnv, SERVER_VARIABLE, UpstreamConfig,
-    UpstreamsConfig, locate, lock_file,
+    UpstreamsConfig, locate,
 };
 use ptc_programs::lock::Approval;
 use ptc_programs::program::KeptProgram;
@@ -102,7 +102,7 @@ impl UpstreamsArgs {
 }
 
 fn pins(upstreams_file: &Path) -> Result<PinLock, String> {
-    let lock = PinLock::read(&lock_file(upstreams_file)).map_err(|error| error.to_string())?;
+    let lock = PinLock::of(upstreams_file).map_err(|error| error.to_string())?;
     Ok(lock.unwrap_or_default())
 }
 

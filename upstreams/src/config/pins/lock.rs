@@ -3,6 +3,7 @@
 //! ```text
 //! {
 //! "lock": 1,
+//! "file": "upstreams.json",
 //! "upstreams": {
 //!   "files": {
 //!     "read": {
@@ -24,7 +25,9 @@ use ptc_base::visible::visible_line;
 use ptc_mcp::json::{Map, Value};
 use ptc_secret::digest::hex;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Largest lock, in bytes.
@@ -43,17 +46,50 @@ pub fn lock_file(upstreams_file: &Path) -> PathBuf {
 /// The accepted tools of each upstream, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinLock {
+    /// The name of the upstreams file that it is of; `None` if it was written before locks said it.
+    pub file: Option<String>,
     /// Of each upstream that is pinned, its tools by name.
     pub upstreams: BTreeMap<String, BTreeMap<String, PinnedTool>>,
 }
 
 impl PinLock {
-    /// Reads the lock at `path`; `None` if there is none.
+    /// Reads the lock of an upstreams file; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read, or is no whole lock. The text names the line and says what to do.
+    /// It cannot be read, is no whole lock, or is that of another file beside this one. The text names the place and says what
+    /// to do.
+    pub fn of(upstreams_file: &Path) -> Result<Option<Self>, ConfigError> {
+        let path = lock_file(upstreams_file);
+        let Some(lock) = Self::read(&path)? else { return Ok(None) };
+        match lock.other_file(upstreams_file) {
+            None => Ok(Some(lock)),
+            Some(other) => Err(ConfigError::lock_of_another(format_args!(
+                "the lock {} is that of {}, and {} would have the same one: give one of the two files another name, then: ptc pin",
+                path.display(),
+                visible_line(other),
+                upstreams_file.display()
+            ))),
+        }
+    }
+
+    /// The file beside this one whose lock this is. A file that was renamed keeps its lock: there is no other one then.
+    fn other_file(&self, upstreams_file: &Path) -> Option<&str> {
+        let name =
+            self.file.as_deref().filter(|name| upstreams_file.file_name() != Some(OsStr::new(name)))?;
+        let other = upstreams_file.with_file_name(name);
+        let is_beside =
+            other.file_name() == Some(OsStr::new(name)) && lock_file(&other) == lock_file(upstreams_file);
+        let (this, other) = (fs::canonicalize(upstreams_file).ok(), fs::canonicalize(other).ok()?);
+        (is_beside && this.as_ref() != Some(&other)).then_some(name)
+    }
+
+    /// Says whose lock it is.
+    pub fn name_file(&mut self, upstreams_file: &Path) {
+        self.file = upstreams_file.file_name().and_then(OsStr::to_str).map(str::to_owned);
+    }
+
     #[expect(clippy::disallowed_methods, reason = "entry point: PinLock.read")]
-    pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
+    fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
         let text = match ordinary_file::read_text(path, MAX_LOCK_BYTES as u64) {
             Ok(text) => text,
             Err(fault) if fault.is_absent() => return Ok(None),
@@ -89,8 +125,13 @@ impl PinLock {
             let found = form.map_or_else(|| "none".to_owned(), Value::to_string);
             return Err(LockFault::new(format!("it has the form {found}, and this version reads {FORM}")));
         }
+        let file = match value.get("file") {
+            None => None,
+            Some(Value::String(file)) => Some(file.clone()),
+            Some(_) => return Err(LockFault::new("file must be a text".to_owned())),
+        };
         let upstreams = object(value.get("upstreams"), "upstreams")?;
-        let mut lock = Self::default();
+        let mut lock = Self { file, ..Self::default() };
         for (upstream, tools) in upstreams {
             let mut pinned = BTreeMap::new();
             for (name, facts) in object(Some(tools), upstream)? {
@@ -116,7 +157,12 @@ impl PinLock {
     }
 
     fn text_with(&self, most: usize) -> String {
-        let mut out = format!("{{\n\"lock\": {FORM},\n\"upstreams\": ");
+        let mut out = format!("{{\n\"lock\": {FORM},\n");
+        if let Some(file) = &self.file {
+            // Writing to a string does not fail.
+            let _ = writeln!(out, "\"file\": {},", visible_line(&Value::from(file.as_str()).to_string()));
+        }
+        out.push_str("\"upstreams\": ");
         write_members(&mut out, 1, self.upstreams.iter(), |out, tools| {
             write_members(out, 2, tools.iter(), |out, tool| {
                 let facts = tool.facts().map(|(fact, pinned)| (fact.as_str(), pinned));
@@ -234,7 +280,8 @@ mod tests {
             json!({"type": "object", "properties": {"b": {}, "a": {"description": "hid\u{200b}den"}}});
         let tools = [tool("write", "Writes.\nTwo lines.", &schema), tool("read", "", &schema)];
         let tools = tools.map(|tool| (tool.name().to_owned(), tool)).into_iter().collect();
-        PinLock { upstreams: [("files".to_owned(), tools), ("empty".to_owned(), BTreeMap::new())].into() }
+        let upstreams = [("files".to_owned(), tools), ("empty".to_owned(), BTreeMap::new())].into();
+        PinLock { file: Some("upstreams.json".to_owned()), upstreams }
     }
 
     fn fault(text: &str) -> String {
@@ -247,12 +294,9 @@ mod tests {
         let text = lock().text().unwrap();
         assert_eq!(PinLock::parse(&text).ok(), Some(lock()));
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(
-            lines[..5],
-            ["{", "\"lock\": 1,", "\"upstreams\": {", "  \"empty\": {},", "  \"files\": {"]
-        );
-        assert_eq!(lines[5], "    \"read\": {");
-        assert!(lines[6].starts_with("      \"input_schema\": {\"sha256\": \""), "{}", lines[6]);
+        assert_eq!(lines[..4], ["{", "\"lock\": 1,", "\"file\": \"upstreams.json\",", "\"upstreams\": {"]);
+        assert_eq!(lines[4..7], ["  \"empty\": {},", "  \"files\": {", "    \"read\": {"]);
+        assert!(lines[7].starts_with("      \"input_schema\": {\"sha256\": \""), "{}", lines[7]);
         assert!(
             text.contains("hid\\u200bden") && text.contains(r#""value": "Writes.\nTwo lines.""#),
             "{text}"
@@ -278,10 +322,11 @@ mod tests {
         assert_eq!(fault("{}"), "0: it has the form none, and this version reads 1");
         assert_eq!(fault(r#"{"lock": 2}"#), "0: it has the form 2, and this version reads 1");
         assert_eq!(fault(r#"{"lock": 1}"#), "0: upstreams must be an object");
+        assert_eq!(fault(r#"{"lock": 1, "file": 1, "upstreams": {}}"#), "0: file must be a text");
         assert_eq!(fault(r#"{"lock": 1, "upstreams": {"a": 1}}"#), "0: a must be an object");
         assert_eq!(fault(r#"{"lock": 1, "upstreams": {"a": {"b": []}}}"#), "0: a/b must be an object");
         let edited = text.replace("Writes.", "Writes, and sends.");
-        assert_eq!(fault(&edited), "10: description of files/write is not what its sha256 says");
+        assert_eq!(fault(&edited), "11: description of files/write is not what its sha256 says");
         let unknown = text.replace("\"description\": {\"sha", "\"prose\": {\"sha");
         assert_eq!(fault(&unknown), "0: files/write has \"prose\", which this version does not know");
         assert!(
@@ -297,12 +342,15 @@ mod tests {
         let long = "x".repeat(70_000);
         let tools = (0..300).map(|n| tool(&format!("t{n}"), &long[..60_000 + n], &json!({})));
         let tools: BTreeMap<_, _> = tools.map(|tool| (tool.name().to_owned(), tool)).collect();
-        let lock = PinLock { upstreams: [("s".to_owned(), tools)].into() };
+        let lock = PinLock { upstreams: [("s".to_owned(), tools)].into(), ..PinLock::default() };
         let text = lock.text().unwrap();
         assert!(text.len() < 1 << 20, "{}", text.len());
         assert_eq!(PinLock::parse(&text).ok(), Some(lock));
         let one = tool("t", &long, &json!({}));
-        let lock = PinLock { upstreams: [("s".to_owned(), [("t".to_owned(), one)].into())].into() };
+        let lock = PinLock {
+            upstreams: [("s".to_owned(), [("t".to_owned(), one)].into())].into(),
+            ..PinLock::default()
+        };
         assert!(lock.text().unwrap().len() < 1000);
     }
 
@@ -325,5 +373,43 @@ mod tests {
         std::fs::create_dir(folder.path().join("d.lock")).unwrap();
         let fault = PinLock::read(&folder.path().join("d.lock")).unwrap_err().to_string();
         assert!(fault.contains("it is no ordinary file"), "{fault}");
+    }
+
+    #[test]
+    fn a_lock_is_of_the_file_that_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let [json, jsonc] = ["a.json", "a.jsonc"].map(|name| folder.path().join(name));
+        let write = |lock: &PinLock| fs::write(lock_file(&json), lock.text().unwrap()).unwrap();
+        let mut lock = PinLock::default();
+        lock.name_file(&json);
+        write(&lock);
+        // The file may have been renamed together with its lock.
+        fs::write(&jsonc, "").unwrap();
+        assert_eq!(PinLock::of(&jsonc).unwrap(), Some(lock.clone()));
+        fs::write(&json, "").unwrap();
+        assert_eq!(PinLock::of(&json).unwrap(), Some(lock));
+        let told = PinLock::of(&jsonc).unwrap_err();
+        assert_eq!(
+            told.to_string(),
+            format!(
+                "the lock {} is that of a.json, and {} would have the same one: give one of the two files another name, then: ptc pin",
+                lock_file(&json).display(),
+                jsonc.display()
+            )
+        );
+        // What names no file, or one whose lock is another one, is the lock of whoever finds it.
+        for file in [None, Some("b.json"), Some("../a.json"), Some("")] {
+            let lock = PinLock { file: file.map(str::to_owned), ..PinLock::default() };
+            write(&lock);
+            fs::write(folder.path().join("b.json"), "").unwrap();
+            assert_eq!(PinLock::of(&jsonc).unwrap(), Some(lock), "{file:?}");
+        }
+        // Another name of the same file is no other file.
+        fs::remove_file(&jsonc).unwrap();
+        std::os::unix::fs::symlink(&json, &jsonc).unwrap();
+        let mut lock = PinLock::default();
+        lock.name_file(&json);
+        write(&lock);
+        assert_eq!(PinLock::of(&jsonc).unwrap(), Some(lock));
     }
 }

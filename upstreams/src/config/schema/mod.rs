@@ -41,7 +41,7 @@ impl fmt::Display for FileFault {
 /// file. Empty if there are no places: the text is no JSON, the file of an MCP client, or the fault is that of the lock.
 #[expect(clippy::disallowed_methods, reason = "entry point: file_faults()")]
 pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> {
-    if refusal.is_some_and(|refusal| refusal.part == ConfigPart::Lock) {
+    if refusal.is_some_and(|refusal| matches!(refusal.part, ConfigPart::Lock | ConfigPart::LockOfAnother)) {
         return Vec::new();
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -86,12 +86,12 @@ pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> 
 fn place(fault: &ConfigError, file: &Value) -> Path {
     let root = Path::default();
     let whole = match &fault.part {
-        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock => root,
+        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock | ConfigPart::LockOfAnother => root,
         ConfigPart::Credentials => root.key("credentials"),
         ConfigPart::Upstream(name) => root.key("upstreams").key(name),
     };
     let content = match &fault.part {
-        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock => Some(file),
+        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock | ConfigPart::LockOfAnother => Some(file),
         ConfigPart::Credentials => file.get("credentials"),
         ConfigPart::Upstream(name) => file.get("upstreams").and_then(|upstreams| upstreams.get(name)),
     };
@@ -108,7 +108,9 @@ fn tells(fault: &ConfigError, misfit: &FileMisfit) -> bool {
             misfit.path.key_at(0) == Some("upstreams") && misfit.path.key_at(1) == Some(name)
         }
         ConfigPart::Credentials => misfit.path.key_at(0) == Some("credentials"),
-        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock => misfit.path.key_at(1).is_none(),
+        ConfigPart::File | ConfigPart::EnvFile | ConfigPart::Lock | ConfigPart::LockOfAnother => {
+            misfit.path.key_at(1).is_none()
+        }
     };
     let named = |key| first_word(detail(fault), key).is_some();
     let entry = match &fault.part {

@@ -1,10 +1,11 @@
-//! One process at a time changes a folder of programs: commands and servers hold it while they read its lock, change it and write.
+//! One process at a time changes what several keep in a folder: it holds the folder while it reads, changes and writes, as the lock
+//! of kept programs and that of pinned tools are.
 
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use ptc_host::private_folder::{self, PrivateFault};
+use crate::private_folder::{self, PrivateFault};
 
 /// How long another process is waited for. Who holds a folder reads and writes files and does nothing else.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,7 +27,7 @@ impl FolderHold {
         match private_folder::hold(&opened, folder, PATIENCE).await {
             Ok(()) => Ok(FolderHold { _folder: Some(opened) }),
             Err(PrivateFault::Busy { path }) => Err(format!(
-                "{path}: another process changes its programs for more than {} seconds",
+                "{path}: another process changes its files for more than {} seconds",
                 PATIENCE.as_secs()
             )),
             Err(_) => Ok(FolderHold { _folder: None }),
@@ -43,7 +44,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let first = FolderHold::wait_for(folder.path()).await.unwrap();
         let told = FolderHold::wait_for(folder.path()).await.unwrap_err();
-        assert!(told.ends_with(": another process changes its programs for more than 10 seconds"), "{told}");
+        assert!(told.ends_with(": another process changes its files for more than 10 seconds"), "{told}");
         drop(first);
         assert!(FolderHold::wait_for(folder.path()).await.unwrap()._folder.is_some());
         assert!(FolderHold::wait_for(&folder.path().join("none")).await.unwrap()._folder.is_none());

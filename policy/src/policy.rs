@@ -178,6 +178,22 @@ impl Policy {
         idle
     }
 
+    /// The patterns of upstreams and tools of the rules on arguments for which `is_idle` says that they fit no tool, in the order of the
+    /// file.
+    pub fn idle_arguments(&self, is_idle: impl Fn(&NamePattern, &NamePattern) -> bool) -> Vec<(&str, &str)> {
+        let rules = self.rules.iter().flat_map(|rule| &rule.upstreams);
+        let all =
+            rules.flat_map(|rule| rule.arguments.iter().map(|arguments| (&rule.upstreams, &arguments.tools)));
+        let mut idle = Vec::new();
+        for (upstreams, tools) in all.filter(|(upstreams, tools)| is_idle(upstreams, tools)) {
+            let named = (upstreams.as_str(), tools.as_str());
+            if !idle.contains(&named) {
+                idle.push(named);
+            }
+        }
+        idle
+    }
+
     /// The pattern of a rule that wants the caller's own sign-in at an upstream where people have none. `most`: the sign-in that
     /// the upstream can have; `None`: none.
     pub fn impossible_identity(&self, upstream: &str, most: Option<Identity>) -> Option<&str> {

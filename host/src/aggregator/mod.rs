@@ -16,6 +16,7 @@ mod current_tools;
 mod current_upstreams;
 mod discovery;
 mod features;
+mod idle_patterns;
 mod input;
 mod input_progress;
 mod list_cache;

@@ -3,6 +3,7 @@
 use super::audit::CallAudit;
 use super::call_watch::CallWatch;
 use super::configured_upstream::ConfiguredUpstream;
+use super::idle_patterns::IdlePatterns;
 use super::list_cache::{CachedLists, UpstreamListing};
 use super::options::{AggregatorLimits, SnapshotMode};
 use super::own_lists::{Follower, OwnLists, Turn};
@@ -87,6 +88,8 @@ pub struct Aggregator {
     pub(super) own_lists: OwnLists,
     /// The account of all callers.
     pub(super) everyone: Arc<str>,
+    /// The patterns that the operator was told of since they fit nothing.
+    pub(super) idle_patterns: IdlePatterns,
     /// Itself, for tasks that end with it.
     pub(super) this: Weak<Aggregator>,
     /// Its tasks, which end with it.
@@ -372,6 +375,13 @@ impl Aggregator {
             None => entry,
         };
         let entry = Arc::new(entry);
+        self.put(entry);
+        *member.taken() = Some(tools.clone());
+        self.tell_idle_patterns();
+    }
+
+    /// Puts the entry of a new list into the catalogs.
+    fn put(&self, entry: Arc<ServerEntry>) {
         let mut catalog = self.catalog.write();
         let mut present = self.present.write();
         *present = present.with_server(entry.clone());
@@ -381,7 +391,14 @@ impl Aggregator {
             self.changes.send_replace(());
         }
         self.listings.send_replace(());
-        *member.taken() = Some(tools.clone());
+    }
+
+    /// Tells the operator of patterns that fit no tool.
+    pub(super) fn tell_idle_patterns(&self) {
+        let policy = self.policy.as_ref().map(|policy| policy.policy());
+        if self.exposure.is_some() || policy.is_some() {
+            self.idle_patterns.tell(&self.present(), self.exposure.as_ref(), policy.as_deref());
+        }
     }
 
     /// Runs a task for as long as it is there.

@@ -2,6 +2,7 @@
 
 use super::audit::AuditedSignIn;
 use super::configured_upstream::ConfiguredUpstream;
+use super::idle_patterns::IdlePatterns;
 use super::options::{AggregatorOptions, SnapshotMode};
 use super::own_lists::OwnLists;
 use super::runtime::Aggregator;
@@ -161,6 +162,7 @@ impl Aggregator {
             views: Views::default(),
             own_lists,
             everyone: EVERYONE.into(),
+            idle_patterns: IdlePatterns::default(),
             this: this.clone(),
             upkeep: Mutex::default(),
         }))
@@ -174,6 +176,7 @@ impl Aggregator {
     pub async fn start_all(self: &Arc<Self>) -> Result<(), StartError> {
         self.follow_all();
         let unloaded = self.load_at_start().await?;
+        self.tell_idle_patterns();
         // Whoever starts all a second time finds it frozen.
         if self.advertised.set(self.catalog()).is_ok() {
             // The server goes on while that is written.

@@ -1,14 +1,14 @@
 //! Catalog entries: servers and their tools.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use ptc_mcp::json::{Map, Value};
 use ptc_vm::paging::Parameters;
 
-use super::exposure::{Exposure, exposed_name, unexposable};
+use super::exposure::{Exposure, NameTwin, exposed_name, has_digest, unexposable};
 use super::paging::parameters;
 use super::tokens::Tokens;
 use super::types::needed_arguments;
@@ -44,6 +44,8 @@ pub struct ToolEntry {
     pub meta: Map,
     /// Its name as a tool of our own clients, if it is exposed to them.
     pub exposed_as: Option<Arc<str>>,
+    /// Why it is none of their tools, although it is one of those to be exposed.
+    pub unexposed: Option<Arc<str>>,
     /// The shape of an answer that was seen before this start, for a tool that describes none: keys and types, no values.
     pub seen_shape: Option<String>,
     definition: u64,
@@ -104,11 +106,25 @@ impl ToolEntry {
             annotations,
             meta,
             exposed_as: None,
+            unexposed: None,
             seen_shape: None,
             definition,
             parameters,
             tokens,
         })
+    }
+
+    /// Its name as a tool of clients, if it is one of those to be exposed. `several`: the
+    /// [names of several](Catalog::names_of_several) in the catalog.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn exposed_name(&self, several: &HashSet<Arc<str>>) -> Option<Result<Arc<str>, Arc<str>>> {
+        match &self.exposed_as {
+            Some(name) if several.contains(name) => Some(Err(NameTwin::OfAnother.why(name).into())),
+            Some(name) => Some(Ok(name.clone())),
+            None => self.unexposed.clone().map(Err),
+        }
     }
 
     /// The value of this annotation.
@@ -319,12 +335,20 @@ impl ServerEntry {
     /// `allow_tools` and `deny_tools` and scrubs everything. Tools that cannot be offered are left out; the
     /// [remarks](Self::remarks) say which and why. Tools that nobody has accepted are [withheld](Self::withheld) if the entry's
     /// `pin` says so.
-    pub fn loaded(upstream: &UpstreamConfig, tools: Vec<Value>, redactor: &Redactor) -> Self {
+    pub fn loaded(upstream: &UpstreamConfig, mut tools: Vec<Value>, redactor: &Redactor) -> Self {
         let ours = matches!(upstream.transport, Transport::OpenApi(_));
         let mut entry = Self { loaded: true, ..Self::unloaded(upstream) };
         let mut remarks = Vec::new();
         let mut known = HashSet::new();
-        let listed = tools.len();
+        if tools.len() > MAX_TOOLS {
+            // Who read the list may have cut it, too.
+            tools.truncate(MAX_TOOLS);
+            remarks.push(format!(
+                "upstream {} lists more than {MAX_TOOLS} tools; those from number {} on are left out",
+                entry.name,
+                MAX_TOOLS + 1
+            ));
+        }
         let names: Vec<String> = tools
             .iter()
             .filter_map(|tool| {
@@ -332,13 +356,6 @@ impl ServerEntry {
             })
             .collect();
         for (position, tool) in (1..).zip(tools) {
-            if entry.tools.len() == MAX_TOOLS {
-                remarks.push(format!(
-                    "upstream {} lists {listed} tools; those from number {position} on are left out",
-                    entry.name
-                ));
-                break;
-            }
             match ToolEntry::from_json(tool, ours, redactor) {
                 Ok(tool) if !upstream.tools.admits(&tool.name) => {}
                 Ok(tool) if !known.insert(tool.name.clone()) => remarks.push(format!(
@@ -433,15 +450,24 @@ impl ServerEntry {
     pub(crate) fn exposed(mut self, exposure: Option<&Exposure>) -> Self {
         let Some(exposure) = exposure else { return self };
         let Self { name: server, tools, remarks, .. } = &mut self;
+        let mut named: HashMap<Arc<str>, usize> = HashMap::new();
         for tool in tools.iter_mut().filter(|tool| exposure.exposes(server, &tool.name)) {
-            match unexposable(tool) {
-                None => Arc::make_mut(tool).exposed_as = Some(exposed_name(server, &tool.name).into()),
-                Some(why) => {
-                    remarks.push(format!(
-                        "upstream {server}: tool {:?} is no tool of its own for clients: {why}",
-                        tool.name
-                    ));
-                }
+            let tool = Arc::make_mut(tool);
+            tool.unexposed = unexposable(tool).map(Arc::from);
+            if tool.unexposed.is_none() {
+                let name: Arc<str> = exposed_name(server, &tool.name).into();
+                *named.entry(name.clone()).or_default() += 1;
+                tool.exposed_as = Some(name);
+            }
+        }
+        for tool in tools {
+            if let Some(name) = tool.exposed_as.clone().filter(|name| named[name] > 1) {
+                let tool = Arc::make_mut(tool);
+                tool.unexposed = Some(NameTwin::OfTheUpstream.why(&name).into());
+                tool.exposed_as = None;
+            }
+            if let Some(why) = &tool.unexposed {
+                remarks.push(unexposed_remark(server, &tool.name, why));
             }
         }
         self
@@ -487,6 +513,14 @@ impl ServerEntry {
     /// Its tools in the order in which the upstream listed them.
     pub fn tools(&self) -> &[Arc<ToolEntry>] {
         &self.tools
+    }
+
+    /// The names of all tools that it lists and its entry lets through, withheld ones too.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = &str> {
+        self.tools()
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .chain(self.withheld().map(|tool| tool.name.as_str()))
     }
 
     /// Its tools sorted by name.
@@ -573,13 +607,48 @@ impl Catalog {
         &self.servers
     }
 
+    /// The snapshot whose servers expose these tools.
+    #[must_use]
+    pub fn exposed(&self, exposure: &Exposure) -> Self {
+        self.filter_map(|server| Some(Arc::new(ServerEntry::clone(server).exposed(Some(exposure)))))
+    }
+
+    /// The exposed names that tools of several servers have: none of these is a tool of clients.
+    pub fn names_of_several(&self) -> HashSet<Arc<str>> {
+        let (mut seen, mut several) = (HashSet::new(), HashSet::new());
+        for server in self.servers() {
+            let tools = server.tools.iter().filter(|tool| !server.refuses(&tool.name));
+            // Names without a digest are each of one tool.
+            for name in tools.filter_map(|tool| tool.exposed_as.as_ref().filter(|name| has_digest(name))) {
+                if !seen.insert(name) {
+                    several.insert(name.clone());
+                }
+            }
+        }
+        several
+    }
+
+    /// Sentences for the operator on the tools that are none of clients, since tools of other servers would have their names.
+    pub fn name_remarks(&self) -> Vec<String> {
+        let several = self.names_of_several();
+        let tools = self.servers().flat_map(|server| server.tools.iter().map(move |tool| (server, tool)));
+        let named = tools.filter_map(|(server, tool)| {
+            let name = tool.exposed_as.as_ref().filter(|name| several.contains(*name))?;
+            Some(unexposed_remark(&server.name, &tool.name, &NameTwin::OfAnother.why(name)))
+        });
+        named.collect()
+    }
+
     /// The snapshot without the tools that clients have as tools, and without servers that have no others. The same one if there are
     /// no such tools.
     #[must_use]
     pub fn without_exposed(&self) -> Self {
+        let several = self.names_of_several();
         // A tool that the caller sees and may not call is none of its tools.
-        let is_exposed =
-            |server: &ServerEntry, tool: &ToolEntry| tool.exposed_as.is_some() && !server.refuses(&tool.name);
+        let is_exposed = |server: &ServerEntry, tool: &ToolEntry| {
+            let name = tool.exposed_as.as_ref();
+            name.is_some_and(|name| !several.contains(name)) && !server.refuses(&tool.name)
+        };
         let has_exposed = |server: &ServerEntry| server.tools.iter().any(|tool| is_exposed(server, tool));
         if !self.servers().any(has_exposed) {
             return self.clone();
@@ -634,6 +703,11 @@ fn readable(text: &str) -> String {
         Cow::Borrowed(_) => spaced,
         Cow::Owned(shown) => shown,
     }
+}
+
+/// The operator's warning about a tool that is to be exposed and is not.
+fn unexposed_remark(server: &str, tool: &str, why: &str) -> String {
+    format!("upstream {server}: tool {tool:?} is no tool of its own for clients: {why}")
 }
 
 /// The operator's warning about a server that seems to have nothing.
@@ -714,7 +788,10 @@ mod tests {
         );
         let server = fixtures::server("s", (0..2500).map(|i| json!({"name": format!("t{i}")})).collect());
         assert_eq!(server.tools().len(), 2000);
-        assert_eq!(server.remarks(), ["upstream s lists 2500 tools; those from number 2001 on are left out"]);
+        assert_eq!(
+            server.remarks(),
+            ["upstream s lists more than 2000 tools; those from number 2001 on are left out"]
+        );
     }
 
     #[test]

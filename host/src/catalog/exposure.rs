@@ -1,11 +1,9 @@
 //! Upstream tools as tools of our own clients (server.md 4.8): which ones, and under which names.
 
-use std::fmt::Write as _;
-
 use ptc_base::name_pattern::NamePattern;
 use ptc_secret::digest::hex_digest;
 
-use super::ToolEntry;
+use super::{Catalog, ToolEntry};
 
 /// Longest name of a tool that all clients take.
 const MAX_EXPOSED_NAME: usize = 64;
@@ -34,36 +32,85 @@ impl Exposure {
         Exposure { patterns: Some(patterns) }
     }
 
+    /// The patterns that fit no tool, once every upstream that they may be about has listed its tools.
+    pub fn idle<'e>(&'e self, catalog: &Catalog) -> Vec<&'e str> {
+        let is_idle = |pattern: &NamePattern| {
+            let beginnings = |server: &str| {
+                [format!("{server}/*"), format!("{}*", sanitized(&format!("{server}{BETWEEN}")))]
+            };
+            let is_about = |server: &str| {
+                let beginnings = beginnings(server).into_iter().filter_map(NamePattern::new);
+                beginnings.into_iter().any(|beginning| pattern.overlaps(&beginning))
+            };
+            let mut about = catalog.servers().filter(|server| is_about(&server.name));
+            about.all(|server| {
+                server.loaded && !server.all_names().any(|tool| fits(pattern, &server.name, tool))
+            })
+        };
+        let patterns = self.patterns.iter().flatten().filter(|pattern| is_idle(pattern));
+        patterns.map(NamePattern::as_str).collect()
+    }
+
     /// Whether a tool is exposed.
     pub fn exposes(&self, server: &str, tool: &str) -> bool {
         let Some(patterns) = &self.patterns else { return true };
-        let (reference, name) = (format!("{server}/{tool}"), exposed_name(server, tool));
-        patterns.iter().any(|pattern| pattern.matches(&reference) || pattern.matches(&name))
+        patterns.iter().any(|pattern| fits(pattern, server, tool))
     }
 }
 
+/// Whether a pattern fits one of the spellings of a tool.
+fn fits(pattern: &NamePattern, server: &str, tool: &str) -> bool {
+    pattern.matches(&format!("{server}/{tool}")) || pattern.matches(&exposed_name(server, tool))
+}
+
+/// The beginning of a name that gets a digest.
+fn sanitized(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    name.chars().map(plain).take(MAX_EXPOSED_NAME - DIGITS - 1).collect()
+}
+
 /// The name of an upstream's tool as a tool of our own: `SERVER__TOOL`. A name that is too long, that has characters which clients
-/// do not take, or of which it is not clear where the tool begins, is cut and gets a digest of both names.
+/// do not take, of which it is not clear where the tool begins, or which ends as those with a digest do, is cut and gets a digest of
+/// both names. So a name without one is of one tool.
 pub fn exposed_name(server: &str, tool: &str) -> String {
     let is_plain =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let is_split = !server.contains(BETWEEN) && !server.ends_with('_');
-    let mut name = format!("{server}{BETWEEN}{tool}");
-    if is_split && is_plain(&name) && name.len() <= MAX_EXPOSED_NAME {
+    let name = format!("{server}{BETWEEN}{tool}");
+    if is_split && is_plain(&name) && name.len() <= MAX_EXPOSED_NAME && !has_digest(&name) {
         return name;
     }
-    name = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
-        .collect();
-    name.truncate(MAX_EXPOSED_NAME - DIGITS - 1);
-    let _ = write!(name, "_{}", hex_digest(&format!("{server}\0{tool}"), DIGITS));
-    name
+    format!("{}_{}", sanitized(&name), hex_digest(&format!("{server}\0{tool}"), DIGITS))
 }
 
-/// The server of an exposed name that has no digest, or looks as if it had none; and the name of its tool.
+/// The server of an exposed name that has no digest, and the name of its tool.
 pub fn split_exposed_name(name: &str) -> Option<(&str, &str)> {
-    name.split_once(BETWEEN)
+    name.split_once(BETWEEN).filter(|_| !has_digest(name))
+}
+
+/// Whether an exposed name has a digest.
+pub(super) fn has_digest(name: &str) -> bool {
+    let digits = name.rsplit_once('_').map(|(_, digits)| digits);
+    digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Whose name an exposed tool would have as well: nobody could tell the two apart, so neither is exposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameTwin {
+    /// A tool of the same upstream.
+    OfTheUpstream,
+    /// A tool of another one.
+    OfAnother,
+}
+
+impl NameTwin {
+    /// Why the tool is none for clients.
+    pub(super) fn why(self, name: &str) -> String {
+        match self {
+            Self::OfTheUpstream => format!("another tool of this upstream would have its name, {name}"),
+            Self::OfAnother => format!("a tool of another upstream would have its name, {name}"),
+        }
+    }
 }
 
 /// Why a tool cannot be one of our own; `None` if it can: clients refuse its schema, and some of them the whole list with it.
@@ -106,9 +153,10 @@ fn has_endless_reference(schema: &ptc_mcp::json::Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures;
+    use super::super::{ServerEntry, fixtures};
     use super::*;
     use ptc_mcp::json::{Value, json};
+    use ptc_secret::credentials::Redactor;
 
     #[test]
     fn names_are_those_that_clients_take_and_no_two_tools_share_one() {
@@ -135,6 +183,12 @@ mod tests {
         }
         assert_eq!(split_exposed_name("files__read__all"), Some(("files", "read__all")));
         assert_eq!(split_exposed_name("lisp_eval"), None);
+        // A tool cannot be named as what another one's name becomes.
+        let cut = exposed_name("s", "x.y");
+        let forged = exposed_name("s", cut.strip_prefix("s__").unwrap());
+        assert!(forged != cut && forged.starts_with(&cut) && has_digest(&forged), "{forged}");
+        assert_eq!((split_exposed_name(&cut), split_exposed_name("s__at_20240101")), (None, None));
+        assert_eq!(split_exposed_name("s__at_2024010"), Some(("s", "at_2024010")));
     }
 
     #[test]
@@ -147,6 +201,22 @@ mod tests {
             assert_eq!(exposure.exposes(server, tool), exposed, "{server}/{tool}");
         }
         assert!(Exposure::all().exposes("a", "b"));
+    }
+
+    #[test]
+    fn patterns_that_fit_no_tool_are_told_once_it_is_known() {
+        let tools = || vec![json!({"name": "get"}), json!({"name": "x.y"})];
+        let (a, b) = (fixtures::server("a", tools()), fixtures::upstream("b", json!({})));
+        let idle = |patterns: &[&str], catalog: &Catalog| -> Vec<String> {
+            let patterns = patterns.iter().map(|text| NamePattern::new(*text).unwrap()).collect();
+            Exposure::of(patterns).idle(catalog).into_iter().map(str::to_owned).collect()
+        };
+        let all = ["a/get", "a__x_y_*", "a/set", "b/*", "c/*", "c__x", "*/put", "a__set", "*"];
+        let half = Catalog::new([a.clone(), ServerEntry::unloaded(&b)]);
+        assert_eq!(idle(&all, &half), ["a/set", "c/*", "c__x", "a__set"]);
+        let whole = Catalog::new([a, ServerEntry::loaded(&b, Vec::new(), &Redactor::new())]);
+        assert_eq!(idle(&all, &whole), ["a/set", "b/*", "c/*", "c__x", "*/put", "a__set"]);
+        assert!(Exposure::all().idle(&whole).is_empty());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use ptc_host::config::{
 use ptc_host::time;
 use ptc_host::visible::visible;
 
+use super::expose::ExposeArgs;
 use super::pin_text::{self, MarkedTool, marked};
 use super::upstreams::Warnings;
 use super::{report, upstreams};
@@ -36,6 +37,9 @@ pub struct CheckArgs {
     /// Compare the tools with the lock that `ptc pin` wrote: exit status 1, and a diff, if they are not as they were accepted
     #[arg(long)]
     pins: bool,
+
+    #[command(flatten)]
+    expose: ExposeArgs,
 
     /// Print JSON for programs instead of a table for people
     #[arg(long)]
@@ -106,8 +110,17 @@ async fn check(args: CheckArgs) -> ExitCode {
         Ok(None) => return report::fault(upstreams::UNCONFIGURED),
         Err(error) => return refuse(&location.path, &error, args.json),
     };
+    let exposure = match args.expose.exposure(&env) {
+        Ok(exposure) => exposure,
+        Err(error) => return report::fault(&error),
+    };
     let list_cache = upstreams::list_cache(&env);
-    let options = AggregatorOptions { http, list_cache, ..AggregatorOptions::new(SnapshotMode::Live) };
+    let options = AggregatorOptions {
+        http,
+        list_cache,
+        exposure: exposure.clone(),
+        ..AggregatorOptions::new(SnapshotMode::Live)
+    };
     let is_unpinned = |upstream: &UpstreamConfig| upstream.pin != PinPolicy::Off && upstream.pins.is_none();
     if args.pins && config.upstreams.iter().any(is_unpinned) {
         let lock = lock_file(&location.path);
@@ -126,13 +139,18 @@ async fn check(args: CheckArgs) -> ExitCode {
     // Once all are listed: a description may name the tools of another server.
     let catalog = aggregator.unfiltered().catalog();
     findings.iter_mut().for_each(|finding| look_at_tools(finding, &catalog, args.pins));
+    let idle = exposure.iter().flat_map(|exposure| exposure.idle(&catalog));
+    let idle = idle.map(|pattern| format!("--expose tools={pattern} fits no tool of the upstreams"));
+    let remarks: Vec<String> = idle.chain(catalog.name_remarks()).collect();
     aggregator.keep_lists().await;
     aggregator.shutdown().await;
     let faults = findings.iter().filter(|finding| !finding.ok).count();
     let text = if args.json {
-        ptc_mcp::json::json!({"ok": faults == 0, "upstreams": findings}).to_string() + "\n"
+        ptc_mcp::json::json!({"ok": faults == 0, "upstreams": findings, "remarks": remarks}).to_string()
+            + "\n"
     } else {
-        table(&findings)
+        let lines = remarks.iter().map(|remark| format!("\n{remark}\n"));
+        table(&findings) + &lines.collect::<String>()
     };
     super::output::write(format_args!("{}", visible(&text)));
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

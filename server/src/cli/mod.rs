@@ -10,6 +10,7 @@ pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod eval;
+mod expose;
 pub mod health;
 pub mod limits;
 pub mod pin;

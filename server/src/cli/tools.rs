@@ -2,11 +2,13 @@
 
 use crate::cli::output::{self, errln};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
-use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, exposed_name, find_tools, tool_doc};
+use ptc_host::catalog::{Catalog, Exposure, ServerEntry, ToolEntry, find_tools, tool_doc};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 
+use super::expose::{self, ExposeArgs};
 use super::{report, upstreams};
 use clap::Args;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,9 @@ pub struct ToolsArgs {
     #[arg(long, help = crate::options::flags::find("ca-file").described(), value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    expose: ExposeArgs,
+
     /// Print JSON with whole descriptions and schemas
     #[arg(long)]
     json: bool,
@@ -45,6 +50,10 @@ pub fn run(args: ToolsArgs) -> ExitCode {
 }
 
 async fn list(args: ToolsArgs) -> ExitCode {
+    let exposure = match args.expose.exposure(&ProcessEnv::current()) {
+        Ok(exposure) => exposure,
+        Err(error) => return report::fault(&error),
+    };
     let aggregator =
         match open(args.upstreams_config.as_deref(), args.ca_file.as_deref(), AggregatorLimits::default())
             .await
@@ -58,15 +67,19 @@ async fn list(args: ToolsArgs) -> ExitCode {
     let only = query.and_then(|query| server_of(&aggregator.unfiltered().catalog(), query));
     let faults = load_those(&aggregator, |name| only.as_deref().is_none_or(|only| only == name)).await;
     let catalog = aggregator.unfiltered().catalog();
+    let exposed = ExposedNames::of(&catalog, &exposure.clone().unwrap_or_default());
     let named = query.map(|query| named(&catalog, query)).unwrap_or_default();
     let shows_arguments = !named.is_empty() && query.is_some_and(|query| catalog.server(query).is_none());
     let found = if named.is_empty() { find(&catalog, query) } else { named };
     let text = if args.json {
-        let tools: Vec<_> = found.iter().map(|(server, tool)| json(server, tool)).collect();
+        let tools: Vec<_> = found.iter().map(|(server, tool)| json(server, tool, &exposed)).collect();
         ptc_mcp::json::Value::Array(tools).to_string() + "\n"
     } else if shows_arguments {
         let described = |(server, tool): &(&ServerEntry, &ToolEntry)| {
-            let name = exposed_name(&server.name, &tool.name);
+            let name = match exposed.of_tool(server, tool) {
+                Ok(name) => name.to_string(),
+                Err(why) => format!("none: {why}"),
+            };
             format!("{}\nAs a tool of its own (--expose tools): {name}", tool_doc(server, tool))
         };
         let docs: Vec<String> = found.iter().map(described).collect();
@@ -77,6 +90,7 @@ async fn list(args: ToolsArgs) -> ExitCode {
     output::write(format_args!("{text}"));
     aggregator.keep_lists().await;
     aggregator.shutdown().await;
+    expose::tell_idle(exposure.as_ref(), &catalog);
     for (server, why) in &faults {
         let why = report::shown(why, std::io::stderr().is_terminal());
         errln!("ptc: the tools of {server} cannot be listed: {why}");
@@ -155,10 +169,36 @@ pub(super) fn find<'c>(catalog: &'c Catalog, query: Option<&str>) -> Vec<(&'c Se
     }
 }
 
-fn json(server: &ServerEntry, tool: &ToolEntry) -> ptc_mcp::json::Value {
+/// The names by which clients have tools, as a server would give them.
+struct ExposedNames {
+    catalog: Catalog,
+    /// Names that tools of several servers would have.
+    several: HashSet<Arc<str>>,
+}
+
+impl ExposedNames {
+    fn of(catalog: &Catalog, exposure: &Exposure) -> ExposedNames {
+        let catalog = catalog.exposed(exposure);
+        let several = catalog.names_of_several();
+        ExposedNames { catalog, several }
+    }
+
+    /// The name of a tool, or why clients do not have it.
+    fn of_tool(&self, server: &ServerEntry, tool: &ToolEntry) -> Result<Arc<str>, Arc<str>> {
+        let tool = self.catalog.server(&server.name).and_then(|server| server.tool(&tool.name));
+        let name = tool.and_then(|tool| tool.exposed_name(&self.several));
+        name.unwrap_or_else(|| Err("no pattern of --expose fits it".into()))
+    }
+}
+
+fn json(server: &ServerEntry, tool: &ToolEntry, exposed: &ExposedNames) -> ptc_mcp::json::Value {
+    let name = exposed.of_tool(server, tool);
     let mut json = ptc_mcp::json::json!({
-        "server": server.name, "tool": tool.name, "exposedAs": exposed_name(&server.name, &tool.name), "description": tool.description, "inputSchema": tool.input_schema,
+        "server": server.name, "tool": tool.name, "exposedAs": name.as_deref().ok(), "description": tool.description, "inputSchema": tool.input_schema,
     });
+    if let Err(why) = name {
+        json["notExposed"] = (*why).into();
+    }
     if let Some(title) = &tool.title {
         json["title"] = title.as_str().into();
     }

@@ -2,29 +2,51 @@
 
 use ptc_host::catalog::{Exposure, NamePattern};
 
-use super::values::Values;
+use super::values::{Values, not_a_choice};
 
 /// What clients reach by themselves.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Exposed {
+pub(crate) struct Exposed {
     pub(super) resources: bool,
     pub(super) prompts: bool,
-    pub(super) tools: Option<Exposure>,
+    pub(crate) tools: Option<Exposure>,
 }
 
+/// The words that an entry can be.
+const WORDS: [&str; 4] = ["resources", "prompts", "tools", "tools=GLOB"];
 /// The beginning of a pattern of tools.
 const TOOLS: &str = "tools=";
 
 impl Exposed {
-    /// Reads the option. An entry is `resources`, `prompts`, `tools` or `tools=GLOB`; after a `tools=GLOB`, an entry with `/` or
-    /// `__`, which none of the words has, is another GLOB. Any other text is recorded as a fault.
+    /// Reads the option; a text that is no entry is recorded as a fault.
     pub(super) fn read(values: &mut Values<'_>) -> Exposed {
+        let entries = values.list("expose");
+        Exposed::of(entries.iter().map(String::as_str)).unwrap_or_else(|wrong| {
+            wrong.iter().for_each(|entry| values.refuse_choice("expose", entry, &WORDS));
+            Exposed::default()
+        })
+    }
+
+    /// What a command says that was given entries which are none.
+    pub(crate) fn refusal(shown: &str, wrong: &[String]) -> String {
+        let refused: Vec<String> =
+            wrong.iter().map(|entry| not_a_choice(shown, entry, WORDS.into_iter())).collect();
+        refused.join("\n")
+    }
+
+    /// What these entries name. An entry is `resources`, `prompts`, `tools` or `tools=GLOB`; after a `tools=GLOB`, an entry with `/` or
+    /// `__`, which none of the words has, is another GLOB.
+    ///
+    /// # Errors
+    /// The entries that are none of these.
+    pub(crate) fn of<'e>(entries: impl Iterator<Item = &'e str>) -> Result<Exposed, Vec<String>> {
+        let mut wrong = Vec::new();
         let mut exposed = Exposed::default();
         // `None`: all tools.
         let mut patterns: Option<Vec<NamePattern>> = Some(Vec::new());
         let mut has_patterns = false;
-        for text in values.list("expose") {
-            match text.as_str() {
+        for entry in entries {
+            match entry {
                 "resources" => exposed.resources = true,
                 "prompts" => exposed.prompts = true,
                 "tools" => patterns = None,
@@ -38,11 +60,7 @@ impl Exposed {
                             has_patterns = true;
                             patterns.iter_mut().for_each(|patterns| patterns.push(pattern.clone()));
                         }
-                        None => values.refuse_choice(
-                            "expose",
-                            entry,
-                            &["resources", "prompts", "tools", "tools=GLOB"],
-                        ),
+                        None => wrong.push(entry.to_owned()),
                     }
                 }
             }
@@ -52,7 +70,7 @@ impl Exposed {
             Some(patterns) if patterns.is_empty() => None,
             Some(patterns) => Some(Exposure::of(patterns)),
         };
-        exposed
+        if wrong.is_empty() { Ok(exposed) } else { Err(wrong) }
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod variables;
 
 mod access_tokens;
 pub(crate) mod draft_store;
-mod exposed;
+pub(crate) mod exposed;
 mod http;
 mod keyring;
 mod memory;

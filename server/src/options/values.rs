@@ -353,7 +353,7 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
 }
 
 /// `--catalog-mode / PTC_CATALOG_MODE must be auto, inline or lazy, got: "lasy"; did you mean lazy?`
-fn not_a_choice(shown: &str, text: &str, words: impl Iterator<Item = &'static str>) -> String {
+pub(super) fn not_a_choice(shown: &str, text: &str, words: impl Iterator<Item = &'static str>) -> String {
     let words: Vec<&str> = words.collect();
     let listed = match words.split_last() {
         Some((last, [])) => (*last).to_owned(),

@@ -4,7 +4,7 @@ mod definition;
 mod reply;
 mod tool;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -25,6 +25,8 @@ use tool::ExposedTool;
 
 /// Upstreams whose rendered tools are kept: those that were listed last. Callers with other rights see other entries of one.
 const MOST_ENTRIES: usize = 256;
+/// The most tools whose names others have that the operator is told of.
+const MOST_TOLD: usize = 256;
 
 /// The exposed tools of the upstreams.
 pub struct ExposedTools {
@@ -41,6 +43,8 @@ pub struct ExposedTools {
 struct Listed {
     /// The latest last.
     entries: Vec<(Arc<ServerEntry>, Arc<SourceListing>)>,
+    /// What the operator was told of tools whose names others have.
+    told: HashSet<String>,
     /// All of it, and how often that has changed.
     all: Catalog,
     revision: u64,
@@ -95,26 +99,10 @@ impl ExposedTools {
             }
             exposed => exposed.is_some(),
         });
-        let exposed: Vec<_> = tools.filter_map(|tool| Some((tool, tool.exposed_as.clone()?))).collect();
-        let mut named: HashMap<&str, usize> = HashMap::new();
-        exposed.iter().for_each(|(_, name)| *named.entry(name).or_default() += 1);
-        // The order in which a server lists two of one name must not choose which of them is called.
-        let alone = exposed.iter().filter(|(tool, name)| {
-            let is_alone = named.get(&**name) == Some(&1);
-            if !is_alone {
-                let (upstream, tool) = (entry.name.as_str(), tool.name.as_str());
-                warn!(
-                    event = "exposed_tool_left_out",
-                    upstream,
-                    tool,
-                    reason = "another tool of the upstream has the same name here"
-                );
-            }
-            is_alone
-        });
+        let exposed = tools.filter_map(|tool| Some((tool, tool.exposed_as.clone()?)));
         let runs = self.parts.options.runs.as_ref();
         let definitions =
-            alone.map(|(tool, name)| definition(name.clone().into(), &entry.name, tool, runs)).collect();
+            exposed.map(|(tool, name)| definition(name.into(), &entry.name, tool, runs)).collect();
         let listing = Arc::new(SourceListing::new(entry.name.as_str(), definitions));
         listed.keep(entry.clone(), listing.clone());
         listing
@@ -125,29 +113,29 @@ impl ExposedTools {
         let catalog = view.advertised();
         let mut listings: Vec<_> = catalog.entries().iter().map(|entry| self.listing_of(entry)).collect();
         listings.retain(|listing| !listing.definitions().is_empty());
-        // Names without a digest are each of one tool.
-        let mut names = listings.iter().flat_map(|listing| listing.definitions());
-        if !names.any(|definition| ends_like_digest(&definition.name)) {
-            return listings;
-        }
-        let mut seen = HashSet::new();
-        let mut twice = HashSet::new();
-        for listing in &listings {
-            for definition in listing.definitions() {
-                if !seen.insert(&*definition.name) {
-                    twice.insert(definition.name.clone().to_string());
-                }
-            }
-        }
-        if !twice.is_empty() {
+        let several = catalog.names_of_several();
+        if !several.is_empty() {
+            self.tell_names(&catalog);
             let without = |listing: &Arc<SourceListing>| {
-                let kept = listing.definitions().iter().filter(|tool| !twice.contains(&*tool.name)).cloned();
+                let kept =
+                    listing.definitions().iter().filter(|tool| !several.contains(&*tool.name)).cloned();
                 Arc::new(SourceListing::new(listing.label().clone(), kept.collect()))
             };
             listings = listings.iter().map(without).collect();
         }
         listings.retain(|listing| !listing.definitions().is_empty());
         listings
+    }
+
+    /// Tells the operator of tools that are none of clients, since tools of other upstreams have their names: of each once.
+    fn tell_names(&self, catalog: &Catalog) {
+        for remark in catalog.name_remarks() {
+            let mut listed = self.listed.lock();
+            if listed.told.len() < MOST_TOLD && listed.told.insert(remark.clone()) {
+                drop(listed);
+                warn!(event = "exposed_tool_left_out", reason = %remark);
+            }
+        }
     }
 
     /// The tool of that name for a caller, and the names of its upstream and of itself.
@@ -159,8 +147,8 @@ impl ExposedTools {
             let name = tool.exposed_as.clone().filter(|exposed| **exposed == *name)?;
             Some(ExposedTool::new(name, entry.name.as_str().into(), tool.clone(), self.parts.clone()))
         };
-        // A name without a digest says whose it is. One that ends as a digest does may be the same as another's.
-        if let Some((server, plain)) = split_exposed_name(name).filter(|_| !ends_like_digest(name)) {
+        // A name without a digest says whose it is. One with a digest may be the same as another's.
+        if let Some((server, plain)) = split_exposed_name(name) {
             let entry = catalog.server(server).filter(|_| !self.is_own(name))?;
             if !entry.loaded {
                 // Whether there is such a tool is found out by its call.
@@ -194,12 +182,6 @@ impl ExposedTools {
     fn is_own(&self, name: &str) -> bool {
         self.own_names.iter().any(|own| own == name)
     }
-}
-
-/// Whether a name ends as those do that have a digest.
-fn ends_like_digest(name: &str) -> bool {
-    let digits = name.rsplit_once('_').map(|(_, digits)| digits);
-    digits.is_some_and(|digits| digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl ToolSource for ExposedTools {

@@ -41,7 +41,7 @@ pub(super) fn answer(
             (ToolReply::text(true, "upstream_error: the call has no answer"), Some("upstream_error"))
         }
         (Err(failure), _) => {
-            let message = redactor.scrub(&failure.message).into_owned();
+            let message = redactor.scrub(without_program(&failure.message)).into_owned();
             (ToolReply::text(true, message), None)
         }
     };
@@ -55,6 +55,15 @@ pub(super) fn answer(
         CallReport { reason: reason.map(Cow::Borrowed), ..CallReport::of_tool(payload, usage) }
     });
     ToolReply { eval_id: Some(id), ..reply }.reporting(report)
+}
+
+/// The text of a programmer fault without its last sentence, if that names a program to look with: who calls a tool may have nothing
+/// that runs it.
+fn without_program(message: &str) -> &str {
+    match message.rfind("Look at (") {
+        Some(at) if message.ends_with(").") && !message[at..].contains('\n') => message[..at].trim_end(),
+        _ => message,
+    }
 }
 
 /// The members of the result that a client gets for this one of an upstream.
@@ -124,6 +133,19 @@ mod tests {
         let expected = json!({"isError": false, "content": blocks, "structuredContent": {"n": 1}});
         assert_eq!(passed(&result.to_string(), false), expected);
         assert_eq!(passed(r#"{"isError":true,"content":[]}"#, true), json!({"isError": true, "content": []}));
+    }
+
+    #[test]
+    fn faults_name_no_programs_to_look_with() {
+        for (text, told) in [
+            ("missing :a.\nLook at (doc \"s/t\").", "missing :a."),
+            ("It takes :a. Look at (doc \"s/t (x).\").", "It takes :a."),
+            ("Known tools: a\nLook at (dir \"s\" {:limit 20}).", "Known tools: a"),
+            ("Look at (it).\nIt is a line of the upstream.", "Look at (it).\nIt is a line of the upstream."),
+            ("tool 's.t' is not accepted", "tool 's.t' is not accepted"),
+        ] {
+            assert_eq!(without_program(text), told);
+        }
     }
 
     #[test]

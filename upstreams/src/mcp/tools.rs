@@ -119,7 +119,8 @@ impl ToolPages {
 
     #[expect(clippy::disallowed_methods, reason = "entry point: ToolPages.add_tool")]
     fn add_tool(&mut self, raw: &RawValue) {
-        if self.tools.len() == MAX_TOOLS {
+        // One more than is offered tells that there are more.
+        if self.tools.len() > MAX_TOOLS {
             return;
         }
         let name = serde_json::from_str::<NameOnly>(raw.get()).ok().map(|tool| tool.name);
@@ -145,15 +146,8 @@ impl ToolPages {
         }
     }
 
-    /// The tools of all pages in their order.
+    /// The tools of all pages in their order: of a list that is too long one more than the catalog takes, which tells of the rest.
     pub(crate) fn finish(self) -> Arc<[ToolInfo]> {
-        if self.tools.len() == MAX_TOOLS {
-            tracing::warn!(
-                upstream = &*self.upstream,
-                tools = MAX_TOOLS,
-                "tools_list_long: the rest is left out"
-            );
-        }
         if self.dropped > MAX_DROPPED_LINES {
             tracing::warn!(upstream = &*self.upstream, tools = self.dropped, "tools_dropped: these in all");
         }
@@ -287,7 +281,7 @@ mod tests {
         let mut long = pages(1 << 20);
         let tools: Vec<_> = (0..MAX_TOOLS + 500).map(|n| json!({"name": n.to_string()})).collect();
         long.add(json!({"tools": tools}).to_string().as_bytes()).unwrap();
-        assert_eq!(names(long).len(), MAX_TOOLS);
+        assert_eq!(names(long).len(), MAX_TOOLS + 1);
 
         let mut large = pages(50);
         assert!(large.add(br#"{"tools":[],"nextCursor":"1"}"#).is_ok());

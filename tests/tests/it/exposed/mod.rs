@@ -7,6 +7,7 @@ mod tools;
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::steps::{self, Steps};
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
@@ -45,6 +46,22 @@ impl Client {
         flags: &[&str],
         is_modern: bool,
     ) -> Client {
+        Client::started(name, folder, upstreams, flags, is_modern, Stdio::inherit())
+    }
+
+    /// A client of the era before the last, of a server whose log goes to a file.
+    fn logging(log: File, folder: TempDir, upstreams: &Value, flags: &[&str]) -> Client {
+        Client::started("t", folder, upstreams, flags, false, log.into())
+    }
+
+    fn started(
+        name: &'static str,
+        folder: TempDir,
+        upstreams: &Value,
+        flags: &[&str],
+        is_modern: bool,
+        log: Stdio,
+    ) -> Client {
         let config = folder.path().join("upstreams.json");
         std::fs::write(&config, json!({"upstreams": upstreams}).to_string()).expect("written");
         let steps = Steps::new();
@@ -52,7 +69,7 @@ impl Client {
             .arg("start")
             .arg("--upstreams-config")
             .arg(&config)
-            .args(["--log-level", "error"])
+            .args(if flags.contains(&"--log-level") { &[][..] } else { &["--log-level", "error"] })
             .args(flags)
             .env_clear()
             .env("HOME", folder.path())
@@ -60,6 +77,7 @@ impl Client {
             .env(steps::VARIABLE, steps.socket())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .expect("it starts");
         let input = child.stdin.take().expect("piped");

@@ -4,6 +4,7 @@ use super::{Client, fake, folder};
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::wait_until;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -224,7 +225,7 @@ fn many_tools_are_listed_in_pages_and_wrong_cursors_refused() {
 }
 
 #[test]
-fn two_tools_of_one_name_are_both_left_out() {
+fn no_tool_can_be_named_as_what_another_one_becomes() {
     let folder = folder();
     // The second server has a tool whose own name is what the digest makes of the other one's.
     let weird = json!([{"name": "c", "inputSchema": {"type": "object"}}]);
@@ -233,8 +234,183 @@ fn two_tools_of_one_name_are_both_left_out() {
     let (a, ab) = (scripted(&folder, "a", &forged, &json!({})), scripted(&folder, "ab", &weird, &json!({})));
     let mut client =
         greeted(folder, &json!({"a": a, "a__b": ab}), &["--expose", "tools", "--expose-only"], false);
-    assert_eq!(names(&listed(&mut client).0), ["a__fine"]);
-    assert_eq!(client.call(&format!("a__{name}"), &json!({}))["isError"], true);
+    let (tools, _) = listed(&mut client);
+    let meant: BTreeSet<&str> =
+        tools.iter().map(|tool| tool["_meta"]["ptc/tool"].as_str().expect("a reference")).collect();
+    assert_eq!(meant, BTreeSet::from(["a/b__c_a92700ce", "a/fine", "a__b/c"]));
+    assert_eq!(names(&tools).into_iter().collect::<BTreeSet<_>>().len(), 3);
+    for name in names(&tools) {
+        assert_eq!(client.call(name, &json!({}))["isError"], false, "{name}");
+    }
+}
+
+/// A tool whose name is cut: `number` is behind what stays.
+fn cut_name(beginning: &str, number: u32) -> String {
+    format!("{beginning}{}{number}", "t".repeat(60))
+}
+
+fn described(name: &str) -> Value {
+    json!({"name": name, "description": "D.", "inputSchema": {"type": "object"}})
+}
+
+/// What the command says of these upstreams.
+fn command(home: &Path, arguments: &[&str]) -> (String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.args(arguments).arg("--upstreams-config").arg(home.join("upstreams.json"));
+    let output = command.env_clear().env("HOME", home).env("PATH", path).output().expect("it runs");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8")).into()
+}
+
+#[test]
+fn two_tools_of_one_upstream_with_one_name_are_tools_of_programs_only() {
+    // The digests of both are e6e4a856.
+    let (one, other) = (cut_name("", 26223), cut_name("", 53406));
+    for tools in [[&*one, &*other, "fine"], ["fine", &*other, &*one]] {
+        let folder = folder();
+        let home = folder.path().to_owned();
+        let log = std::fs::File::create(home.join("log")).expect("a file");
+        let listing: Vec<Value> = tools.iter().map(|name| described(name)).collect();
+        let upstream = scripted(&folder, "a", &json!(listing), &json!({"content": []}));
+        let mut client = Client::logging(
+            log,
+            folder,
+            &json!({"a": upstream}),
+            &["--expose", "tools", "--log-level", "warn"],
+        );
+        client.greet();
+        let (all, _) = listed(&mut client);
+        assert_eq!(names(&all), ["lisp_eval", "a__fine"]);
+        let catalog = all[0].to_string();
+        assert!(catalog.contains(&one) && catalog.contains(&other), "{catalog}");
+        for name in [&one, &other] {
+            let program = format!(r#"(:ok (tool/call {{:server "a" :tool "{name}"}}))"#);
+            let value = client.call("lisp_eval", &json!({"program": program}));
+            assert!(value.to_string().contains("true"), "{value}");
+            let doc =
+                client.call("lisp_eval", &json!({"program": format!("(doc \"a/{name}\")")})).to_string();
+            assert!(!doc.contains("Also a tool of its own"), "{doc}");
+        }
+        let unknown = client.call(&format!("a__{}_e6e4a856", "t".repeat(52)), &json!({}));
+        assert_eq!(unknown["isError"], true, "{unknown}");
+        let why = "another tool of this upstream would have its name, a__";
+        let log = std::fs::read_to_string(home.join("log")).expect("a log");
+        assert_eq!(log.matches(why).count(), 2, "of each once: {log}");
+        assert!(command(&home, &["check", "--expose", "tools"]).0.contains(why));
+        assert!(!command(&home, &["check"]).0.contains(why), "nothing is exposed");
+        let (shown, _) = command(&home, &["tools", &format!("a/{one}")]);
+        assert!(shown.contains(&format!("As a tool of its own (--expose tools): none: {why}")), "{shown}");
+    }
+}
+
+#[test]
+fn tools_of_two_upstreams_with_one_name_are_tools_of_programs_only() {
+    // The digests of both are 02593d98.
+    let (one, other) = (cut_name("_", 274_653), cut_name("", 796));
+    let folder = folder();
+    let home = folder.path().to_owned();
+    let log = std::fs::File::create(home.join("log")).expect("a file");
+    let a = scripted(&folder, "one", &json!([described(&one), described("fine")]), &json!({"content": []}));
+    let b = scripted(&folder, "two", &json!([described(&other)]), &json!({"content": []}));
+    let upstreams = json!({"a": a, "a_": b});
+    let mut client = Client::logging(log, folder, &upstreams, &["--expose", "tools", "--log-level", "warn"]);
+    client.greet();
+    for _ in 0..3 {
+        let (all, _) = listed(&mut client);
+        assert_eq!(names(&all), ["lisp_eval", "a__fine"]);
+        let catalog = all[0].to_string();
+        assert!(catalog.contains(&one) && catalog.contains(&other), "{catalog}");
+    }
+    for (server, tool) in [("a", &one), ("a_", &other)] {
+        let program = format!(r#"(:ok (tool/call {{:server "{server}" :tool "{tool}"}}))"#);
+        assert!(client.call("lisp_eval", &json!({"program": program})).to_string().contains("true"));
+    }
+    let why = "a tool of another upstream would have its name, a___";
+    let log = std::fs::read_to_string(home.join("log")).expect("a log");
+    assert_eq!(log.matches(why).count(), 2, "of each once: {log}");
+    assert!(command(&home, &["check", "--expose", "tools"]).0.contains(why));
+    let (shown, _) = command(&home, &["tools", "--json", "--expose", "tools=a*/*"]);
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    let of = |name: &str| {
+        shown.as_array().expect("a list").iter().find(|tool| tool["tool"] == name).expect("it").clone()
+    };
+    assert_eq!(of("fine")["exposedAs"], "a__fine");
+    assert!(
+        of(&other)["exposedAs"].is_null() && of(&other)["notExposed"].as_str().expect("why").contains(why)
+    );
+}
+
+#[test]
+fn tools_that_clients_do_not_have_are_told_by_the_commands() {
+    let folder = folder();
+    let home = folder.path().to_owned();
+    let odd = json!({"name": "odd", "inputSchema": {"type": "array"}});
+    let a = scripted(&folder, "a", &json!([described("get"), odd]), &json!({}));
+    let many: Vec<Value> = (0..2001).map(|at| described(&format!("t{at}"))).collect();
+    let b = scripted(&folder, "b", &json!(&many[..2000]), &json!({}));
+    let c = scripted(&folder, "c", &json!(many), &json!({}));
+    std::fs::write(home.join("upstreams.json"), json!({"upstreams": {"a": a, "b": b, "c": c}}).to_string())
+        .expect("written");
+    let tool_line = "As a tool of its own (--expose tools): ";
+    for (name, shown) in [("get", "a__get"), ("odd", "none: its input schema is not that of an object")] {
+        let (text, _) = command(&home, &["tools", &format!("a/{name}")]);
+        assert!(text.contains(&format!("{tool_line}{shown}\n")), "{text}");
+    }
+    let patterns = ["--expose", "tools=a/g*,a/set,b__t7", "--expose", "c/nothing*"];
+    let (text, told) = command(&home, &[&["tools", "a/odd"][..], &patterns].concat());
+    assert!(text.contains(&format!("{tool_line}none: no pattern of --expose fits it")), "{text}");
+    assert_eq!(
+        told, "ptc: --expose tools=a/set fits no tool of the upstreams\n",
+        "others are not listed for it"
+    );
+    let (checked, _) = command(&home, &[&["check"][..], &patterns].concat());
+    for pattern in ["a/set", "c/nothing*"] {
+        assert!(checked.contains(&format!("--expose tools={pattern} fits no tool")), "{checked}");
+    }
+    assert_eq!(checked.matches("fits no tool of the upstreams").count(), 2, "{checked}");
+    // A list that is as long as one may be is no fault.
+    let too_long = "lists more than 2000 tools; those from number 2001 on are left out";
+    assert!(checked.contains(&format!("upstream c {too_long}")), "{checked}");
+    assert_eq!(checked.matches(too_long).count(), 1, "{checked}");
+}
+
+#[test]
+fn patterns_that_fit_no_tool_are_told_at_the_start_and_calls_name_no_programs() {
+    let folder = folder();
+    let home = folder.path().to_owned();
+    let log = std::fs::File::create(home.join("log")).expect("a file");
+    let needs = json!({"name": "needs", "inputSchema": {"type": "object", "properties": {"x": {}}, "required": ["x"]}});
+    let a = scripted(&folder, "a", &json!([needs]), &json!({}));
+    let policy = home.join("policy.json");
+    let rules = json!({"rules": [{"match": {"principal": "process"}, "upstreams": {"a": {"allow": ["*"],
+        "args": {"needs": {"x": {"in": ["1"]}}, "creat*": {"x": {"in": ["1"]}}}}}}]});
+    std::fs::write(&policy, rules.to_string()).expect("written");
+    let flags = [
+        "--expose",
+        "tools=a/*,a/set,b/*",
+        "--expose-only",
+        "--log-level",
+        "warn",
+        "--policy",
+        policy.to_str().expect("UTF-8"),
+    ];
+    let mut client = Client::logging(log, folder, &json!({"a": a}), &flags);
+    let greeting = client.greet().to_string();
+    assert!(!greeting.contains("lisp_eval") && !greeting.contains("(doc"), "{greeting}");
+    assert_eq!(names(&listed(&mut client).0), ["a__needs"]);
+    let refused = client.call("a__needs", &json!({})).to_string();
+    assert!(refused.contains("Missing required arg") && !refused.contains("(doc"), "{refused}");
+    let told = |what: &str| std::fs::read_to_string(home.join("log")).expect("a log").matches(what).count();
+    for pattern in ["a/set", "b/*"] {
+        assert_eq!(told(&format!("--expose tools={pattern} fits no tool of the upstreams")), 1);
+    }
+    assert_eq!(told("expose_names_no_tool"), 2);
+    assert_eq!(
+        told("the policy has rules on the arguments of 'creat*' of 'a', and no tool there has that name"),
+        1
+    );
+    assert_eq!(told("policy_names_no_tool"), 1);
 }
 
 #[test]

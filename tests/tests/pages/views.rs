@@ -72,8 +72,8 @@ const BELOW: [(&str, usize, &str); 7] = [
     ("current_upstreams.rs", 7, "which upstreams another set adds, changes and takes out"),
     (
         "runtime.rs",
-        14,
-        "the catalogs themselves, figures, and what all callers share: starts, lists, the end",
+        15,
+        "the catalogs themselves, figures, and what all callers share: starts, lists, patterns that fit no tool, the end",
     ),
     ("sampling.rs", 2, "requests of an upstream in answer to a call that was admitted"),
     ("sign_in.rs", 2, "pages of upstreams about a question that the caller was asked"),

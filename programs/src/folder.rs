@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ptc_host::ordinary_file::{self, FileFault};
 use ptc_vm::code::LANGUAGE_VERSION;
 
+use crate::definition::Definitions;
 use crate::link;
 use crate::lock::{Approval, ApprovalMisfit, LOCK_FILE, LockFault, MAX_LOCK_BYTES, ProgramsLock};
 use crate::name::ProgramName;
@@ -228,14 +229,14 @@ impl ProgramFolder {
         Ok(text)
     }
 
-    /// The approval of a program as it is now. `tools`: the digests of the definitions of the tools that it may call.
+    /// The approval of a program as it is now. `tools`: the definitions of the tools that it may call.
     ///
     /// # Errors
     /// It cannot be approved: a sentence.
     pub fn approval(
         &self,
         program: &KeptProgram,
-        tools: BTreeMap<String, String>,
+        tools: Definitions,
         by: &str,
         at: &str,
     ) -> Result<Approval, String> {

@@ -18,11 +18,13 @@
 //! | [`store`] | the approved programs in a store that replicas share |
 //! | [`draft`], [`draft_text`] | programs that models have proposed, and how their text is made |
 //! | [`draft_store`], [`draft_files`], [`draft_rows`] | where they lie |
+//! | [`definition`] | the definitions of tools that approvals hold |
 //! | [`staleness`] | whether their tools are still those that they were approved with |
 
 // Tests may read what they like.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+pub mod definition;
 pub mod draft;
 pub mod draft_files;
 pub mod draft_rows;

@@ -1,15 +1,19 @@
 //! The lock: which programs are approved, and what was approved of them.
 //!
-//! It is JSON with a line for each program, made for a diff, and stands beside the programs as `programs.lock`.
+//! It is JSON with a line for each program, and for each fact of the tools that they were approved with; it is made for a diff, and
+//! stands beside the programs as `programs.lock`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use ptc_host::config::TEXT_BYTES;
+use ptc_host::digest::{from_hex, hex};
 use ptc_host::time;
 use ptc_mcp::json::{Value as Json, from_str, json, repeated_key};
 use ptc_vm::code::LANGUAGE_VERSION;
 
+use crate::definition::{DefinitionTable, Definitions};
 use crate::name::ProgramName;
 use crate::program::KeptProgram;
 use crate::signature::{LockSignature, SigningKey, VerifyingKey};
@@ -18,6 +22,8 @@ use crate::signature::{LockSignature, SigningKey, VerifyingKey};
 pub const LOCK_FILE: &str = "programs.lock";
 /// Largest lock, in bytes.
 pub const MAX_LOCK_BYTES: u64 = 16 << 20;
+/// Most bytes of a signature in a lock, with what stands around it.
+const MAX_SIGNATURE_BYTES: u64 = 256;
 /// The version of the format.
 const VERSION: u64 = 1;
 /// The highest revision: whole numbers of JSON are exact up to it.
@@ -50,8 +56,8 @@ pub struct Approval {
     pub calls: BTreeMap<ProgramName, Arc<str>>,
     /// The version of the language's meaning.
     pub language: u16,
-    /// The digests of the definitions of the tools that it may call, by `UPSTREAM/TOOL`, as they were pinned.
-    pub tools: BTreeMap<String, String>,
+    /// The definitions of the tools that it may call.
+    pub tools: Definitions,
     /// Who approved it, as far as that is known.
     pub by: String,
     /// When, in RFC 3339.
@@ -102,11 +108,12 @@ impl ProgramsLock {
         })?;
         let programs = file.get("programs").and_then(Json::as_object);
         let programs = programs.ok_or_else(|| unreadable("programs must be an object".to_owned()))?;
+        let definitions = DefinitionTable::of_json(file.get("definitions")).map_err(unreadable)?;
         let mut lock = ProgramsLock { revision, programs: BTreeMap::new() };
         for (name, approval) in programs {
             let told = |what: &str| unreadable(format!("programs.{name}: {what}"));
             let name = ProgramName::new(name).map_err(|fault| told(&fault.to_string()))?;
-            lock.programs.insert(name, Approval::of_json(approval).map_err(&told)?.into());
+            lock.programs.insert(name, Approval::of_json(approval, &definitions).map_err(&told)?.into());
         }
         if let Some(key) = key {
             let signature = file.get("signature").and_then(Json::as_str).ok_or(LockFault::Unsigned)?;
@@ -149,15 +156,27 @@ impl ProgramsLock {
         text
     }
 
-    /// The text without a signature, which is what is signed.
+    /// The text without a signature, which is what is signed: with as much of the definitions as a lock may have.
     fn signed_text(&self) -> String {
+        let definitions = DefinitionTable::of(self.programs.values().map(|approval| &approval.tools));
+        let mut texts = TEXT_BYTES.into_iter().map(|most| self.text_with(&definitions, most));
+        let text = texts.find(|text| text.len() as u64 + MAX_SIGNATURE_BYTES <= MAX_LOCK_BYTES);
+        text.unwrap_or_else(|| self.text_with(&DefinitionTable::default(), 0))
+    }
+
+    fn text_with(&self, definitions: &DefinitionTable, most: usize) -> String {
         let mut text =
             format!("{{\n  \"version\": {VERSION},\n  \"revision\": {},\n  \"programs\": {{", self.revision);
         for (at, (name, approval)) in self.programs.iter().enumerate() {
             let comma = if at > 0 { "," } else { "" };
             let _ = write!(text, "{comma}\n    \"{name}\": {}", approval.to_json());
         }
-        text.push_str(if self.programs.is_empty() { "}\n}\n" } else { "\n  }\n}\n" });
+        text.push_str(if self.programs.is_empty() { "}" } else { "\n  }" });
+        if !definitions.is_empty() {
+            text.push_str(",\n  \"definitions\": ");
+            definitions.write(&mut text, most);
+        }
+        text.push_str("\n}\n");
         text
     }
 
@@ -187,7 +206,7 @@ impl ProgramsLock {
 }
 
 impl Approval {
-    fn of_json(approval: &Json) -> Result<Approval, &'static str> {
+    fn of_json(approval: &Json, definitions: &DefinitionTable) -> Result<Approval, &'static str> {
         let text = |name: &str| approval.get(name).and_then(Json::as_str).map(str::to_owned);
         let digest =
             text("digest").filter(|digest| is_digest(digest)).ok_or("digest must have 64 hex digits")?;
@@ -201,6 +220,13 @@ impl Approval {
         let calls = pairs("calls").ok_or("calls must be an object of digests")?;
         let calls =
             calls.into_iter().map(|(name, digest)| Some((ProgramName::new(&name).ok()?, digest.into())));
+        let tools = pairs("tools").and_then(|tools| {
+            let tools = tools.into_iter().map(|(reference, digest)| {
+                let definition = definitions.find(&reference, from_hex(&digest)?);
+                Some((reference, definition))
+            });
+            tools.collect::<Option<Definitions>>()
+        });
         Ok(Approval {
             digest: digest.into(),
             calls: calls.collect::<Option<_>>().ok_or("calls must have names of programs")?,
@@ -209,7 +235,7 @@ impl Approval {
                 .and_then(Json::as_u64)
                 .and_then(|version| u16::try_from(version).ok())
                 .ok_or("language must be a whole number")?,
-            tools: pairs("tools").ok_or("tools must be an object of digests")?.into_iter().collect(),
+            tools: tools.ok_or("tools must be an object of digests")?,
             by: text("by").unwrap_or_default(),
             at: text("at").unwrap_or_default(),
         })
@@ -219,7 +245,7 @@ impl Approval {
         let calls: ptc_mcp::json::Map =
             self.calls.iter().map(|(name, digest)| (name.to_string(), json!(&**digest))).collect();
         let tools: ptc_mcp::json::Map =
-            self.tools.iter().map(|(tool, digest)| (tool.clone(), json!(digest))).collect();
+            self.tools.iter().map(|(tool, of)| (tool.clone(), json!(hex(&of.digest)))).collect();
         json!({
             "digest": &*self.digest, "calls": calls, "language": self.language, "tools": tools, "by": self.by, "at": self.at,
         })
@@ -295,13 +321,29 @@ fn is_digest(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::Definition;
+    use ptc_host::config::{PinnedTool, ToolDefinition};
+
+    fn definition(name: &str, description: &str) -> Definition {
+        Definition::of(PinnedTool::of(&ToolDefinition {
+            name,
+            title: None,
+            description,
+            input_schema: &json!({"type": "object"}),
+            output_schema: None,
+            annotations: None,
+            operation: None,
+        }))
+    }
 
     fn lock() -> ProgramsLock {
         let approval = Approval {
             digest: "a".repeat(64).into(),
             calls: [(ProgramName::new("other").unwrap(), "b".repeat(64).into())].into(),
             language: LANGUAGE_VERSION,
-            tools: [("billing/list".to_owned(), "c".repeat(64))].into(),
+            tools: ["billing/list", "crm/list", "crm/log"]
+                .map(|tool| (tool.to_owned(), definition(tool.split_once('/').unwrap().1, "Lists.\nAll.")))
+                .into(),
             by: "ann".into(),
             at: "2026-01-31T12:00:00Z".into(),
         };
@@ -316,7 +358,11 @@ mod tests {
         let lock = lock();
         let text = lock.text(None);
         assert_eq!(ProgramsLock::parse(&text, None).unwrap(), lock);
-        assert_eq!(text.lines().count(), 8, "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[5].starts_with("    \"report\": {\"digest\":") && lines[6] == "  },", "{text}");
+        assert_eq!(lines[7..9], ["  \"definitions\": {", "    \"list\": {"]);
+        assert_eq!(lines.len(), 22, "tools that are the same stand there once: {text}");
+        assert!(lines[10].starts_with("        \"description\": {\"sha256\": \""), "{text}");
         assert!(text.lines().nth(4).unwrap().starts_with("    \"audit\": {\"digest\":"), "{text}");
         let empty = ProgramsLock::default();
         assert_eq!(ProgramsLock::parse(&empty.text(None), None).unwrap(), empty);
@@ -339,6 +385,12 @@ mod tests {
             (text.replace(&"a".repeat(64), "abc"), "programs.audit: digest must have 64 hex digits"),
             (text.replace("\"report\"", "\"audit\""), "an object has the key \"audit\" twice"),
             ("{}".to_owned(), "it has no version"),
+            (text.replace("All.", "None."), "description of definitions.list is not what its sha256 says"),
+            (
+                text.replacen("\"log\"", "\"lag\"", 1),
+                "definitions.lag: a definition is not what its digest says",
+            ),
+            (text.replace("{\"sha256\"", "[],{\"sha256\""), "it is no JSON: "),
         ] {
             let told = ProgramsLock::parse(&text, None).unwrap_err().to_string();
             assert!(
@@ -346,6 +398,31 @@ mod tests {
                 "{told}"
             );
         }
+    }
+
+    #[test]
+    fn a_lock_has_as_much_of_the_definitions_as_it_may() {
+        let mut lock = lock();
+        let mut approval = (*lock.programs[&ProgramName::new("report").unwrap()]).clone();
+        let long = "x".repeat(60_000);
+        approval.tools = (0..400).map(|n| (format!("a/t{n}"), definition(&format!("t{n}"), &long))).collect();
+        lock.approve(ProgramName::new("report").unwrap(), approval);
+        let key = SigningKey::generate().unwrap();
+        let text = lock.text(Some(&key));
+        assert!(text.len() < 1 << 20 && !text.contains("xxx") && text.contains("Lists."), "{}", text.len());
+        assert_eq!(ProgramsLock::parse(&text, Some(&key.verifying())).unwrap(), lock);
+    }
+
+    #[test]
+    fn a_lock_without_definitions_is_read_as_one_of_digests() {
+        let mut old = lock();
+        for approval in old.programs.values_mut() {
+            Arc::make_mut(approval).tools.values_mut().for_each(|definition| definition.tool = None);
+        }
+        let key = SigningKey::generate().unwrap();
+        let text = old.text(Some(&key));
+        assert!(!text.contains("definitions"), "{text}");
+        assert_eq!(ProgramsLock::parse(&text, Some(&key.verifying())).unwrap(), old);
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Whether the tools of a program are still those that it was approved with.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ptc_host::config::PinnedTool;
-use ptc_host::digest::hex;
 use ptc_host::engine::kept::ProgramTools;
 
+use crate::definition::{Definition, DefinitionChange, DefinitionChanges, Definitions};
 use crate::lock::Approval;
 
 /// What is known of a tool now.
@@ -16,20 +15,7 @@ pub enum PresentTool {
     /// Its upstream does not have it, or is gone itself.
     Gone,
     /// Its definition.
-    Defined {
-        /// The digest of the definition.
-        digest: String,
-        /// What differs from the definition that the upstream is pinned to, a line for each change; empty if that is not known.
-        diff: String,
-    },
-}
-
-impl PresentTool {
-    /// A tool with this definition.
-    #[must_use]
-    pub fn defined(tool: &PinnedTool) -> PresentTool {
-        PresentTool::Defined { digest: definition_digest(tool), diff: String::new() }
-    }
+    Defined(Definition),
 }
 
 /// A tool that is not as it was when a program was approved.
@@ -39,54 +25,57 @@ pub struct StaleTool {
     pub tool: String,
     /// Whether there is none any more.
     pub is_gone: bool,
-    /// What has changed of it, a line for each change; empty if that is not known.
-    pub diff: String,
+    /// What has changed of it, if that is known.
+    pub change: Option<Arc<DefinitionChange>>,
 }
 
 impl StaleTool {
-    /// `the definition of billing/list has changed since it was approved`
+    /// `the definition of billing/list has changed since it was approved (description and input_schema)`
     #[must_use]
     pub fn reason(&self) -> String {
-        match self.is_gone {
-            true => format!("{}, which it was approved with, is gone", self.tool),
-            false => format!("the definition of {} has changed since it was approved", self.tool),
+        if self.is_gone {
+            return format!("{}, which it was approved with, is gone", self.tool);
         }
+        let facts = self.change.as_ref().map(|change| format!(" ({})", change.facts)).unwrap_or_default();
+        format!("the definition of {} has changed since it was approved{facts}", self.tool)
     }
-}
 
-/// The digest of a tool's definition as locks of programs have it, in 64 hex digits.
-#[must_use]
-pub fn definition_digest(tool: &PinnedTool) -> String {
-    hex(&tool.digest())
+    /// The reason, with each changed line of the definition below it, after `indent`.
+    #[must_use]
+    pub fn reason_with_diff(&self, indent: &str) -> String {
+        let lines = self.change.iter().flat_map(|change| change.diff.lines());
+        self.reason() + &lines.map(|line| format!("\n{indent}{line}")).collect::<String>()
+    }
 }
 
 /// The tools of an approval that are not as they were then, in order. `present` says what each is now, by upstream and name.
 pub fn stale_tools(
     approval: &Approval,
+    changes: &mut DefinitionChanges,
     mut present: impl FnMut(&str, &str) -> PresentTool,
 ) -> Vec<StaleTool> {
     let judged = approval.tools.iter().filter_map(|(reference, approved)| {
         let (upstream, tool) = reference.split_once('/')?;
-        let stale = |is_gone, diff| Some(StaleTool { tool: reference.clone(), is_gone, diff });
+        let stale = |is_gone, change| Some(StaleTool { tool: reference.clone(), is_gone, change });
         match present(upstream, tool) {
             PresentTool::Unknown => None,
-            PresentTool::Gone => stale(true, String::new()),
-            PresentTool::Defined { digest, .. } if digest == *approved => None,
-            PresentTool::Defined { diff, .. } => stale(false, diff),
+            PresentTool::Gone => stale(true, None),
+            PresentTool::Defined(now) if now.digest == approved.digest => None,
+            PresentTool::Defined(now) => stale(false, changes.between(approved, &now)),
         }
     });
     judged.collect()
 }
 
 /// Refuses an approval that would lack a tool which `:tools` names without `*`: whatever had that name later would be called, and
-/// nobody has seen it. `approved`: the digests that the approval is to have, by `UPSTREAM/TOOL`. `has_own_lists`: whether each person
+/// nobody has seen it. `approved`: the definitions that the approval is to have. `has_own_lists`: whether each person
 /// signs in to an upstream, of which approvals hold no definitions (decision 252).
 ///
 /// # Errors
 /// A sentence about the first of them: `billing has no tool purge, …`.
 pub fn check_named_tools(
     tools: &ProgramTools,
-    approved: &BTreeMap<String, String>,
+    approved: &Definitions,
     has_own_lists: impl Fn(&str) -> bool,
 ) -> Result<(), String> {
     let mut lacking = tools.named().filter(|(upstream, tool)| !is_approved(approved, upstream, tool));
@@ -98,15 +87,15 @@ pub fn check_named_tools(
     }
 }
 
-/// Whether an approval with these digests has the definition of a tool.
+/// Whether an approval with these definitions has the definition of a tool.
 #[must_use]
-pub fn is_approved(approved: &BTreeMap<String, String>, upstream: &str, tool: &str) -> bool {
+pub fn is_approved(approved: &Definitions, upstream: &str, tool: &str) -> bool {
     approved.keys().any(|known| known.split_once('/') == Some((upstream, tool)))
 }
 
 /// The entries of `:tools` of which an approval has no definition, as they were written: tools by name, and patterns that fit none.
 #[must_use]
-pub fn unheld(tools: &ProgramTools, approved: &BTreeMap<String, String>) -> Vec<String> {
+pub fn unheld(tools: &ProgramTools, approved: &Definitions) -> Vec<String> {
     let named = tools.named().filter(|(upstream, tool)| !is_approved(approved, upstream, tool));
     let named = named.map(|(upstream, tool)| format!("{upstream}/{tool}"));
     named.chain(idle_patterns(tools, approved)).collect()
@@ -114,7 +103,7 @@ pub fn unheld(tools: &ProgramTools, approved: &BTreeMap<String, String>) -> Vec<
 
 /// The entries of `:tools` with `*` that fit no tool of which the approval would have the definition, as they were written.
 #[must_use]
-pub fn idle_patterns(tools: &ProgramTools, approved: &BTreeMap<String, String>) -> Vec<String> {
+pub fn idle_patterns(tools: &ProgramTools, approved: &Definitions) -> Vec<String> {
     let references: Vec<_> = approved.keys().filter_map(|known| known.split_once('/')).collect();
     tools.unmatched_patterns(&references)
 }
@@ -124,6 +113,20 @@ mod tests {
     use super::*;
     use crate::name::ProgramName;
     use crate::program::KeptProgram;
+    use ptc_host::config::{PinnedTool, ToolDefinition};
+    use ptc_mcp::json::json;
+
+    fn definition(name: &str, description: &str) -> Definition {
+        Definition::of(PinnedTool::of(&ToolDefinition {
+            name,
+            title: None,
+            description,
+            input_schema: &json!({}),
+            output_schema: None,
+            annotations: None,
+            operation: None,
+        }))
+    }
 
     fn tools(text: &str) -> ProgramTools {
         let text = format!("{{:description \"x\" :tools {text}}} 1");
@@ -132,8 +135,8 @@ mod tests {
 
     #[test]
     fn tools_that_are_named_exactly_must_be_in_the_approval() {
-        let approved = [("billing/list", "1"), ("crm/a/b", "2")];
-        let approved = approved.map(|(tool, digest)| (tool.to_owned(), digest.to_owned())).into();
+        let approved = ["billing/list", "crm/a/b"];
+        let approved = approved.map(|tool| (tool.to_owned(), definition(tool, "x"))).into();
         let check = |text: &str| check_named_tools(&tools(text), &approved, |upstream| upstream == "own");
         for known in
             ["[]", "[\"billing/list\" \"crm/a/b\" \"own/x\"]", "[\"billing/purge*\" \"b*/purge\" \"none/*\"]"]
@@ -154,26 +157,33 @@ mod tests {
 
     #[test]
     fn a_program_is_stale_if_a_tool_is_gone_or_another_one() {
-        let tools = [("a/gone", "1"), ("a/new", "1"), ("a/same", "2"), ("b/x", "3")];
+        let mut tools: Definitions = ["a/gone", "a/new", "a/old", "a/same", "b/x"]
+            .map(|tool| (tool.to_owned(), definition(&tool[2..], "Lists.")))
+            .into();
+        // A lock that was written before it had definitions has a digest alone.
+        tools.get_mut("a/old").unwrap().tool = None;
         let approval = Approval {
             digest: "".into(),
             calls: [].into(),
             language: 1,
-            tools: tools.map(|(tool, digest)| (tool.to_owned(), digest.to_owned())).into(),
+            tools,
             by: String::new(),
             at: String::new(),
         };
-        let stale = stale_tools(&approval, |upstream, tool| match (upstream, tool) {
+        let mut changes = DefinitionChanges::default();
+        let stale = stale_tools(&approval, &mut changes, |upstream, tool| match (upstream, tool) {
             ("b", _) => PresentTool::Unknown,
             (_, "gone") => PresentTool::Gone,
-            _ => PresentTool::Defined { digest: "2".to_owned(), diff: "+ x".to_owned() },
+            (_, "same") => PresentTool::Defined(definition(tool, "Lists.")),
+            _ => PresentTool::Defined(definition(tool, "Removes.")),
         });
-        let reasons: Vec<_> = stale.iter().map(|stale| (stale.reason(), stale.diff.as_str())).collect();
+        let reasons: Vec<_> = stale.iter().map(|stale| stale.reason_with_diff("> ")).collect();
         assert_eq!(
             reasons,
             [
-                ("a/gone, which it was approved with, is gone".to_owned(), ""),
-                ("the definition of a/new has changed since it was approved".to_owned(), "+ x")
+                "a/gone, which it was approved with, is gone",
+                "the definition of a/new has changed since it was approved (description)\n> description:\n> - Lists.\n> + Removes.",
+                "the definition of a/old has changed since it was approved",
             ]
         );
     }

@@ -239,7 +239,14 @@ fn a_changed_tool_makes_a_program_stale_and_the_diff_says_why() {
 
     // Who accepts the tool may approve the program with it.
     pin(&world.home);
-    assert!(lists().lines().any(|line| line.starts_with("twice") && line.contains("stale")), "{}", lists());
+    let why = "stale     the definition of fake/echo has changed since it was approved (input_schema)";
+    assert!(lists().lines().any(|line| line.starts_with("twice") && line.contains(why)), "{}", lists());
+    let diff = program(&world.home, &["diff"]);
+    assert_eq!(diff.status.code(), Some(1), "{diff:?}");
+    let diff = String::from_utf8(diff.stdout).expect("UTF-8");
+    let with_lines = |text: &str| text.contains("input_schema:\n") && text.contains("+     \"y\": {");
+    assert!(with_lines(&diff), "the approval holds what it was approved with: {diff}");
+    assert!(with_lines(&done(&world.home, &["show", "twice"])));
     done(&world.home, &["approve", "twice"]);
     told(&reload(&world.home, &[]));
     assert_eq!(world.names()[..2], ["alone", "twice"]);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use ptc_host::aggregator::Aggregator;
+use ptc_programs::definition::DefinitionChanges;
 use ptc_programs::name::ProgramName;
 use ptc_programs::staleness::{StaleTool, is_approved, stale_tools};
 
@@ -97,7 +98,8 @@ fn lacks(program: &ServedProgram, upstreams: &Aggregator, upstream: &str, tool: 
 /// Why a program goes on no further: a tool is not as it was approved with, as far as is known.
 fn refusal_of(program: &ServedProgram, upstreams: &Aggregator) -> Option<String> {
     let catalog = upstreams.unfiltered().present();
-    let stale = stale_tools(&program.approval, |upstream, tool| present_tool(&catalog, upstream, tool));
+    let present = |upstream: &str, tool: &str| present_tool(&catalog, upstream, tool);
+    let stale = stale_tools(&program.approval, &mut DefinitionChanges::default(), present);
     let why = stale.first().map(StaleTool::reason)?;
     Some(format!("program {} is stale, and ends here: {why}", program.program.name))
 }

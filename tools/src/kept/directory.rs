@@ -111,8 +111,7 @@ impl KeptDirectory {
         let serves_stale = self.rules.serves_stale;
         let what = if serves_stale { "is served although it is stale" } else { "is stale, and not served" };
         for stale in &program.stale {
-            let diff = if stale.diff.is_empty() { String::new() } else { format!("\n{}", stale.diff) };
-            told.insert(format!("{name} {what}: {}{diff}", stale.reason()));
+            told.insert(format!("{name} {what}: {}", stale.reason_with_diff("")));
         }
         program.stale.is_empty() || serves_stale
     }

@@ -1,6 +1,6 @@
 //! The served programs beside the upstreams' tools: what each may call, whether it is stale, and how it is listed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ptc_host::aggregator::View;
@@ -9,17 +9,13 @@ use ptc_host::config::{OAuthIdentity, hint};
 use ptc_host::engine::kept::{ProgramSchema, ProgramTools};
 use ptc_host::visible::visible;
 use ptc_mcp::json::object_text;
-use ptc_programs::staleness::{
-    PresentTool, StaleTool, check_named_tools, definition_digest, idle_patterns, stale_tools,
-};
+use ptc_programs::definition::{Definition as ToolDefinition, DefinitionChanges, Definitions};
+use ptc_programs::staleness::{PresentTool, StaleTool, check_named_tools, idle_patterns, stale_tools};
 use ptc_protocol::tool::{Annotations, Definition};
 use ptc_runs::Runs;
 
 use super::set::{ProgramSet, ServedProgram};
 use crate::schemas::or_unfinished;
-
-/// Most bytes of a diff in the log.
-const MAX_DIFF: usize = 4 << 10;
 
 /// Something of the upstreams that a program may call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +74,7 @@ impl JudgedSet {
     /// `shown`: what descriptions show of the upstreams, which may be the lists of the last start. They make nothing stale; but tools
     /// that are in them as they were approved tell how a program is listed, since it runs with no others.
     pub(super) fn of(set: Arc<ProgramSet>, catalog: Catalog, shown: &Catalog) -> JudgedSet {
-        let mut present = HashMap::new();
+        let mut present = Present::default();
         let lists = Lists { catalog: &catalog, shown };
         let programs = set.programs().map(|served| judged(served, lists, &mut present)).collect();
         JudgedSet { set, catalog, programs }
@@ -116,8 +112,12 @@ struct Lists<'c> {
     shown: &'c Catalog,
 }
 
-/// What is known of tools, by upstream and name, so that each is looked at once.
-type Present = HashMap<(String, String), PresentTool>;
+/// What is known of tools, by upstream and name, and what has changed of them: each is looked at once.
+#[derive(Default)]
+struct Present {
+    tools: HashMap<(String, String), PresentTool>,
+    changes: DefinitionChanges,
+}
 
 fn judged(
     served: &Arc<ServedProgram>,
@@ -149,7 +149,8 @@ fn judged(
             uses.push(UsedTool::Named(name.clone(), tool.name.clone()));
         }
     }
-    let stale = stale_tools(&served.approval, |upstream, tool| {
+    let Present { tools: present, changes } = present;
+    let stale = stale_tools(&served.approval, changes, |upstream, tool| {
         let key = (upstream.to_owned(), tool.to_owned());
         present.entry(key).or_insert_with(|| present_tool(catalog, upstream, tool)).clone()
     });
@@ -171,7 +172,7 @@ fn is_as_approved(served: &ServedProgram, entry: &ServerEntry) -> bool {
     !has_patterns
         && used.all(|tool| {
             let approved = served.approval.tools.get(&format!("{}/{}", entry.name, tool.name));
-            approved.is_some_and(|digest| *digest == definition_digest(&tool.pinned()))
+            approved.is_some_and(|approved| approved.digest == tool.pinned().digest())
         })
 }
 
@@ -184,44 +185,37 @@ pub fn present_tool(catalog: &Catalog, upstream: &str, tool: &str) -> PresentToo
     }
     let withheld = || entry.withheld().find(|withheld| withheld.name == tool);
     let Some(found) = entry.tool(tool).or_else(withheld) else { return PresentTool::Gone };
-    let changed = entry.pins().and_then(|pins| pins.changed(tool));
-    match PresentTool::defined(&found.pinned()) {
-        PresentTool::Defined { digest, .. } => {
-            let diff = changed.map(|changed| changed.diff(MAX_DIFF, true)).unwrap_or_default();
-            PresentTool::Defined { digest, diff }
-        }
-        other => other,
-    }
+    PresentTool::Defined(ToolDefinition::of(found.pinned()))
 }
 
-/// The digests of the definitions of the tools that a program of `tools` may call, by `UPSTREAM/TOOL`, as an approval has them: none of
+/// The definitions of the tools that a program of `tools` may call, as an approval has them: none of
 /// an upstream at which each person signs in, since what it lists to one is not what it lists to another (decision 252). They are those
 /// that the upstreams list by now.
 ///
 /// # Errors
 /// An upstream of its tools is not listed, or does not have a tool that is named: a sentence.
-pub fn approved_tools(view: &View<'_>, tools: &ProgramTools) -> Result<BTreeMap<String, String>, String> {
-    let digests = listed_tools(view, tools, |upstream| {
+pub fn approved_tools(view: &View<'_>, tools: &ProgramTools) -> Result<Definitions, String> {
+    let definitions = listed_tools(view, tools, |upstream| {
         Err(format!(
             "the tools of {upstream} are not listed now, and an approval holds their definitions; try again once it answers"
         ))
     })?;
-    check_named_tools(tools, &digests, |upstream| has_own_lists(view, upstream))?;
-    Ok(digests)
+    check_named_tools(tools, &definitions, |upstream| has_own_lists(view, upstream))?;
+    Ok(definitions)
 }
 
 /// What there is to say of `:tools` before somebody approves it: the tools that an approval would lack, and patterns that fit nothing.
 pub(super) fn remarks_on_tools(view: &View<'_>, tools: &ProgramTools) -> Vec<String> {
     let mut remarks = Vec::new();
-    let digests = listed_tools(view, tools, |upstream| {
+    let definitions = listed_tools(view, tools, |upstream| {
         remarks.push(format!("the tools of {upstream} are not listed now"));
         Ok(())
     });
-    let digests = digests.unwrap_or_default();
+    let definitions = definitions.unwrap_or_default();
     let is_listed = |upstream: &str| view.present().server(upstream).is_none_or(|entry| entry.loaded);
-    remarks.extend(check_named_tools(tools, &digests, |upstream| !is_listed(upstream)).err());
+    remarks.extend(check_named_tools(tools, &definitions, |upstream| !is_listed(upstream)).err());
     if remarks.is_empty() {
-        let idle = idle_patterns(tools, &digests);
+        let idle = idle_patterns(tools, &definitions);
         remarks.extend(idle.into_iter().map(|pattern| format!("{pattern} fits no tool that is listed now")));
     }
     remarks
@@ -233,15 +227,15 @@ pub(super) fn has_own_lists(view: &View<'_>, upstream: &str) -> bool {
     sites.any(|site| site.config().identity == OAuthIdentity::PerPrincipal)
 }
 
-/// The digests of the definitions of the tools that `:tools` fits, of the upstreams that are listed by now. `unlisted` is told of the
+/// The definitions of the tools that `:tools` fits, of the upstreams that are listed by now. `unlisted` is told of the
 /// others.
 fn listed_tools(
     view: &View<'_>,
     tools: &ProgramTools,
     mut unlisted: impl FnMut(&str) -> Result<(), String>,
-) -> Result<BTreeMap<String, String>, String> {
+) -> Result<Definitions, String> {
     let catalog = view.present();
-    let mut digests = BTreeMap::new();
+    let mut definitions = Definitions::new();
     for entry in catalog.entries().iter().filter(|entry| tools.names_upstream(&entry.name)) {
         if !entry.loaded {
             if !has_own_lists(view, &entry.name) {
@@ -251,12 +245,12 @@ fn listed_tools(
         }
         let all = entry.tools().iter().map(|tool| &tool.name).chain(entry.withheld().map(|tool| &tool.name));
         for tool in all.filter(|tool| tools.names(&entry.name, tool)) {
-            if let PresentTool::Defined { digest, .. } = present_tool(&catalog, &entry.name, tool) {
-                digests.insert(format!("{}/{tool}", entry.name), digest);
+            if let PresentTool::Defined(definition) = present_tool(&catalog, &entry.name, tool) {
+                definitions.insert(format!("{}/{tool}", entry.name), definition);
             }
         }
     }
-    Ok(digests)
+    Ok(definitions)
 }
 
 /// What the tools of a program say of themselves, together.

@@ -1,6 +1,5 @@
 //! `ptc program approve`
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::folder_hold::FolderHold;
 use ptc_host::visible::visible;
 use ptc_mcp::json::json;
+use ptc_programs::definition::Definitions;
 use ptc_programs::folder::{ProgramFolder, Standing};
 use ptc_programs::lock::{Approval, ApprovalMisfit, LockFault, MAX_REVISION, ProgramsLock};
 use ptc_programs::name::ProgramName;
@@ -70,10 +70,10 @@ struct LockChange {
     is_written: bool,
 }
 
-/// A program whose tests have passed, with the digests of the definitions of its tools.
+/// A program whose tests have passed, with the definitions of its tools.
 struct Candidate {
     program: Arc<KeptProgram>,
-    tools: BTreeMap<String, String>,
+    tools: Definitions,
 }
 
 pub(super) async fn run(place: &PlaceArgs, args: &ApproveArgs, as_json: bool) -> Result<ExitCode, String> {

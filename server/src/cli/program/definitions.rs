@@ -1,6 +1,5 @@
 //! The definitions of the tools that programs may call: as they are pinned, and as their upstreams list them now.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,9 +9,10 @@ use ptc_host::config::{
     ConfigLocation, OAuthIdentity, PinLock, PinnedTool, ProcessEnv, SERVER_VARIABLE, UpstreamConfig,
     UpstreamsConfig, locate,
 };
+use ptc_programs::definition::{Definition, DefinitionChanges, Definitions};
 use ptc_programs::lock::Approval;
 use ptc_programs::program::KeptProgram;
-use ptc_programs::staleness::{PresentTool, StaleTool, check_named_tools, definition_digest, stale_tools};
+use ptc_programs::staleness::{PresentTool, StaleTool, check_named_tools, stale_tools};
 use ptc_tools::kept::present_tool;
 
 use crate::cli::pin::load;
@@ -119,34 +119,34 @@ pub(super) struct ToolDefinitions {
 }
 
 impl ToolDefinitions {
-    /// The digests of the definitions of the tools that a program may call, by `UPSTREAM/TOOL`.
-    fn of(&self, program: &KeptProgram) -> BTreeMap<String, String> {
+    /// Those of the tools that a program may call.
+    fn of(&self, program: &KeptProgram) -> Definitions {
         let tools = &program.head.tools;
-        let mut digests = BTreeMap::new();
-        let mut add = |upstream: &str, tool: &PinnedTool| {
+        let mut definitions = Definitions::new();
+        let mut add = |upstream: &str, tool: PinnedTool| {
             if tools.names(upstream, tool.name()) {
-                digests.insert(format!("{upstream}/{}", tool.name()), definition_digest(tool));
+                definitions.insert(format!("{upstream}/{}", tool.name()), Definition::of(tool));
             }
         };
         for (upstream, pinned) in &self.lock.upstreams {
-            pinned.values().for_each(|tool| add(upstream, tool));
+            pinned.values().for_each(|tool| add(upstream, tool.clone()));
         }
         for entry in self.catalog.servers() {
-            entry.tools().iter().for_each(|tool| add(&entry.name, &tool.pinned()));
+            entry.tools().iter().for_each(|tool| add(&entry.name, tool.pinned()));
         }
-        digests
+        definitions
     }
 
     /// The same for an approval.
     ///
     /// # Errors
     /// They lack a tool that the program names: a sentence.
-    pub(super) fn approved(&self, program: &KeptProgram) -> Result<BTreeMap<String, String>, String> {
-        let digests = self.of(program);
+    pub(super) fn approved(&self, program: &KeptProgram) -> Result<Definitions, String> {
+        let definitions = self.of(program);
         let has_own_lists = |upstream: &str| self.own.iter().any(|own| own == upstream);
-        let checked = check_named_tools(&program.head.tools, &digests, has_own_lists);
+        let checked = check_named_tools(&program.head.tools, &definitions, has_own_lists);
         match checked {
-            Ok(()) => Ok(digests),
+            Ok(()) => Ok(definitions),
             Err(_) if self.all.is_empty() && self.lock.upstreams.is_empty() => Err(
                 "no upstreams are known here, and an approval holds the definitions of the tools; name the upstreams file with --upstreams-config"
                     .to_owned(),
@@ -157,12 +157,12 @@ impl ToolDefinitions {
 
     /// The tools of an approval that are not as they were then, as far as is known.
     pub(super) fn stale(&self, approval: &Approval) -> Vec<StaleTool> {
-        stale_tools(approval, |upstream, tool| {
+        stale_tools(approval, &mut DefinitionChanges::default(), |upstream, tool| {
             if self.catalog.server(upstream).is_some() {
                 return present_tool(&self.catalog, upstream, tool);
             }
             match self.lock.upstreams.get(upstream).map(|tools| tools.get(tool)) {
-                Some(Some(pinned)) => PresentTool::defined(pinned),
+                Some(Some(pinned)) => PresentTool::Defined(Definition::of(pinned.clone())),
                 Some(None) => PresentTool::Gone,
                 // It is gone if there are others and not this one.
                 None if self.all.is_empty() || self.all.iter().any(|name| name == upstream) => {

@@ -9,7 +9,6 @@ use ptc_mcp::json::{Value as Json, json};
 use ptc_programs::folder::{FolderProgram, ProgramFolder, Standing};
 use ptc_programs::name::ProgramName;
 use ptc_programs::program::KeptProgram;
-use ptc_programs::staleness::StaleTool;
 use ptc_programs::store::ProgramStore;
 use ptc_programs::text_diff::text_diff;
 
@@ -128,11 +127,6 @@ impl StalePrograms<'_> {
     }
 }
 
-/// Why a tool makes a program stale, with what has changed below it.
-fn with_diff(stale: &StaleTool) -> String {
-    stale.reason() + &indented(&stale.diff)
-}
-
 /// The lines of a diff below a sentence.
 fn indented(diff: &str) -> String {
     diff.lines().map(|line| format!("\n  {line}")).collect()
@@ -200,7 +194,7 @@ pub(super) async fn diff(place: &PlaceArgs, args: &DiffArgs, as_json: bool) -> R
             }
             (Ok(_), Some(Standing::Approved), Some(approved)) => {
                 let stale = definitions.stale(approved);
-                differences.extend(stale.iter().map(|stale| (name.clone(), with_diff(stale))));
+                differences.extend(stale.iter().map(|stale| (name.clone(), stale.reason_with_diff("  "))));
                 continue;
             }
             _ => continue,

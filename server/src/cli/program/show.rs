@@ -63,7 +63,7 @@ pub(super) fn run(
         Standing::Changed(misfit) => format!("changed: {misfit}"),
         _ => [word.to_owned()]
             .into_iter()
-            .chain(stale.iter().map(StaleTool::reason))
+            .chain(stale.iter().map(|stale| stale.reason_with_diff("  ")))
             .chain(unlinked(&folder, &program))
             .collect::<Vec<_>>()
             .join(": "),

@@ -23,7 +23,8 @@ use ptc_base::config_error::ConfigError;
 use ptc_base::ordinary_file;
 use ptc_base::visible::visible_line;
 use ptc_mcp::json::{Map, Value};
-use ptc_secret::digest::hex;
+use ptc_secret::digest::{from_hex, hex};
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -33,7 +34,7 @@ use std::path::{Path, PathBuf};
 /// Largest lock, in bytes.
 const MAX_LOCK_BYTES: usize = 16 << 20;
 /// Longest text of a fact that the lock keeps, in bytes: the first with which the lock is not too large.
-const TEXT_BYTES: [usize; 3] = [65_536, 4_096, 0];
+pub const TEXT_BYTES: [usize; 3] = [65_536, 4_096, 0];
 /// The form of the file.
 const FORM: u64 = 1;
 
@@ -163,20 +164,42 @@ impl PinLock {
             let _ = writeln!(out, "\"file\": {},", visible_line(&Value::from(file.as_str()).to_string()));
         }
         out.push_str("\"upstreams\": ");
-        write_members(&mut out, 1, self.upstreams.iter(), |out, tools| {
-            write_members(out, 2, tools.iter(), |out, tool| {
-                let facts = tool.facts().map(|(fact, pinned)| (fact.as_str(), pinned));
-                write_members(out, 3, facts, |out, pinned| {
-                    let _ = write!(out, "{{\"sha256\": \"{}\"", hex(&pinned.digest));
-                    if let Some(json) = pinned.json.as_ref().filter(|json| json.len() <= most) {
-                        let _ = write!(out, ", \"value\": {}", visible_line(json));
-                    }
-                    out.push('}');
-                });
-            });
-        });
+        write_tools(&mut out, 1, &self.upstreams, most);
         out.push_str("\n}\n");
         out
+    }
+}
+
+/// Writes tools, each by two keys, as an object with a line for each fact. Its members are indented by `depth` levels. `most`: bytes of
+/// the longest text of a fact that is written.
+pub fn write_tools<T: Borrow<PinnedTool>>(
+    out: &mut String,
+    depth: usize,
+    tools: &BTreeMap<String, BTreeMap<String, T>>,
+    most: usize,
+) {
+    write_members(out, depth, tools.iter(), |out, tools| {
+        write_members(out, depth + 1, tools.iter(), |out, tool| {
+            let facts = tool.borrow().facts().map(|(fact, pinned)| (fact.as_str(), pinned));
+            write_members(out, depth + 2, facts, |out, pinned| {
+                let _ = write!(out, "{{\"sha256\": \"{}\"", hex(&pinned.digest));
+                if let Some(json) = pinned.json.as_ref().filter(|json| json.len() <= most) {
+                    let _ = write!(out, ", \"value\": {}", visible_line(json));
+                }
+                out.push('}');
+            });
+        });
+    });
+}
+
+impl PinnedTool {
+    /// Reads the facts of a tool, as [`write_tools`] writes them. `place` names it in a fault.
+    ///
+    /// # Errors
+    /// They are no facts, or not what their digests say: the part of a sentence.
+    pub fn of_facts(name: &str, facts: &Value, place: &str) -> Result<Self, String> {
+        let facts = object(Some(facts), place).and_then(|facts| read_tool(name, facts, place, ""));
+        facts.map_err(|fault| fault.text)
     }
 }
 
@@ -256,17 +279,6 @@ fn read_tool(name: &str, facts: &Map, place: &str, text: &str) -> Result<PinnedT
         pinned.insert(fact, PinnedFact { digest, json });
     }
     Ok(PinnedTool::new(name, pinned))
-}
-
-fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -12,6 +12,6 @@ mod report;
 
 pub use definition::{PinnedTool, ToolDefinition, ToolFact};
 pub use diff::DiffLine;
-pub use lock::{PinLock, lock_file};
+pub use lock::{PinLock, TEXT_BYTES, lock_file, write_tools};
 pub use policy::PinPolicy;
 pub use report::{ChangedTool, PinReport, UpstreamPins};

@@ -155,10 +155,16 @@ impl ChangedTool {
         Self { name: listed.name().to_owned(), facts: facts.collect() }
     }
 
+    /// How a tool differs from one that was accepted.
+    #[must_use]
+    pub fn between(accepted: &PinnedTool, listed: &PinnedTool) -> Self {
+        Self::of(accepted, listed, &mut { MAX_DIFF_BYTES })
+    }
+
     /// All of a tool that was not there, as if each of its facts had come.
     #[must_use]
     pub fn whole(tool: &PinnedTool) -> Self {
-        Self::of(&PinnedTool::new(tool.name(), BTreeMap::new()), tool, &mut { MAX_DIFF_BYTES })
+        Self::between(&PinnedTool::new(tool.name(), BTreeMap::new()), tool)
     }
 
     /// The names of the facts that differ: `description and input_schema`.

@@ -250,7 +250,7 @@ impl ProgramRun {
             let reply = match scoped(&self.context, self.kept.as_deref(), &call, is_new) {
                 Ok(run) => {
                     let programs = self.request.programs.as_ref();
-                    let looked_at = looked_at(programs, self.kept.as_deref(), &call);
+                    let looked_at = looked_at(programs, &run, self.kept.as_deref(), &call);
                     let reply = answer(&self.request, &run, call);
                     match looked_at {
                         None => reply,

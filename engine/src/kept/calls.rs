@@ -73,6 +73,7 @@ pub(crate) fn scoped(
 /// the heads of the run's own text say.
 pub(crate) fn looked_at(
     served: Option<&Arc<dyn ServedPrograms>>,
+    run: &Rc<RunContext>,
     main: Option<&KeptScopes>,
     call: &PendingCall,
 ) -> Option<LocalBoxFuture<'static, Result<(), Refused>>> {
@@ -85,7 +86,7 @@ pub(crate) fn looked_at(
     if within.is_empty() {
         return None;
     }
-    let looked_at = served.look_at(&within, upstream, tool)?;
+    let looked_at = served.look_at(run, &within, upstream, tool)?;
     Some(Box::pin(async move { looked_at.await.map_err(Refused) }))
 }
 

@@ -8,6 +8,7 @@ use ptc_vm::Machine;
 use ptc_vm::machine::ProgramCatalog;
 
 use super::fault::ProgramFault;
+use crate::context::RunContext;
 use crate::request::EvalRequest;
 
 /// The kept programs that a caller is served: what its texts may call, and what discovery shows it.
@@ -21,11 +22,12 @@ pub trait ServedPrograms: Send + Sync {
     /// It calls one that its caller is not served: a sentence with the place.
     fn link(&self, text: &Arc<str>) -> Result<Arc<str>, ProgramFault>;
 
-    /// Looks at a call of an upstream's tool within kept programs before it is made. `within`: their names, the outermost first; that
+    /// Looks at a call of an upstream's tool that `run` is about to make within kept programs. `within`: their names, the outermost first; that
     /// of the run itself is empty. `None`: nothing speaks against it. Otherwise that has to be found out first, in the program's time: a
     /// call that may not be made ends the program with the sentence that it gets. Called on worker threads, for each such call.
     fn look_at(
         &self,
+        run: &Rc<RunContext>,
         within: &[&str],
         upstream: &str,
         tool: &str,

@@ -21,6 +21,9 @@ pub(super) async fn start(
     server: &str,
 ) -> Result<(), UpstreamStartError> {
     let usage = ProgramUsage::of(run);
+    if let Some(fault) = usage.take_untold_start(server) {
+        return Err(UpstreamStartError { fault, tried: true });
+    }
     if let Some(fault) = usage.failed_start(server) {
         return Err(UpstreamStartError { fault: CallFault::unavailable(fault).never_sent(), tried: false });
     }
@@ -37,4 +40,16 @@ pub(super) async fn start(
         }
         UpstreamStartError { tried: !fault.uncounted, fault: fault.never_sent() }
     })
+}
+
+impl Aggregator {
+    /// Starts and lists an upstream as the call of a program would that is about to be made. If that fails, the call says so, and
+    /// tries it no more.
+    pub async fn start_for_call(&self, run: &RunContext, server: &str) {
+        if let Err(UpstreamStartError { fault, tried: true }) = start(self, run, server).await
+            && fault.sign_in_after.is_none()
+        {
+            ProgramUsage::of(run).note_untold_start(server, fault);
+        }
+    }
 }

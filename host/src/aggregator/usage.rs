@@ -12,8 +12,15 @@ use std::time::Duration;
 /// The usage of one program. The engine carries it with the program without knowing its type.
 #[derive(Default)]
 pub(super) struct ProgramUsage {
-    /// Upstreams whose start failed in this program, with the fault's text: not tried again within it.
-    failed_starts: RefCell<AHashMap<String, String>>,
+    /// Upstreams whose start failed in this program: not tried again within it.
+    failed_starts: RefCell<AHashMap<String, FailedStart>>,
+}
+
+/// A start that failed.
+struct FailedStart {
+    text: String,
+    /// The fault, if the call for which it was tried has not been told.
+    untold: Option<CallFault>,
 }
 
 impl ProgramUsage {
@@ -24,12 +31,23 @@ impl ProgramUsage {
 
     /// The text of the fault with which the start of `server` failed in this program, if it did.
     pub(super) fn failed_start(&self, server: &str) -> Option<String> {
-        self.failed_starts.borrow().get(server).cloned()
+        self.failed_starts.borrow().get(server).map(|failed| failed.text.clone())
     }
 
     /// Notes that the start of `server` failed.
-    pub(super) fn note_failed_start(&self, server: &str, fault: String) {
-        self.failed_starts.borrow_mut().insert(server.to_owned(), fault);
+    pub(super) fn note_failed_start(&self, server: &str, text: String) {
+        self.failed_starts.borrow_mut().insert(server.to_owned(), FailedStart { text, untold: None });
+    }
+
+    /// Notes that the start failed which was tried for a call that is about to be made.
+    pub(super) fn note_untold_start(&self, server: &str, fault: CallFault) {
+        let failed = FailedStart { text: fault.message.clone(), untold: Some(fault) };
+        self.failed_starts.borrow_mut().insert(server.to_owned(), failed);
+    }
+
+    /// The fault of such a start, for the first call that asks.
+    pub(super) fn take_untold_start(&self, server: &str) -> Option<CallFault> {
+        self.failed_starts.borrow_mut().get_mut(server)?.untold.take()
     }
 }
 

@@ -247,7 +247,13 @@ async fn a_function_of_a_session_keeps_its_programs() {
 struct Served(Mutex<Vec<(&'static str, String)>>);
 
 impl ServedPrograms for Served {
-    fn look_at(&self, _: &[&str], _: &str, _: &str) -> Option<LocalBoxFuture<'static, Result<(), String>>> {
+    fn look_at(
+        &self,
+        _: &Rc<RunContext>,
+        _: &[&str],
+        _: &str,
+        _: &str,
+    ) -> Option<LocalBoxFuture<'static, Result<(), String>>> {
         None
     }
 

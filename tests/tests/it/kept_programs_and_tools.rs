@@ -120,6 +120,23 @@ fn tools_of_the_last_start_that_are_as_approved_tell_how_a_program_is_listed() {
 }
 
 #[test]
+fn an_upstream_that_cannot_be_started_is_waited_for_once_in_a_call() {
+    let World { http, home } = World::start(&[("twice", TWICE)], &[]);
+    let starts = home.join("starts");
+    let fails = json!({"transport": "mcp_stdio", "command": "/bin/sh",
+        "args": ["-c", "echo start >> \"$0\"; exit 1", starts]});
+    write(&home.join("upstreams.json"), &json!({"upstreams": {"fake": fails}}).to_string());
+    http.server.signal(Signal::SIGTERM);
+    let world = World { http: http.server.into_launch().on_http(), home };
+    let started = || fs::read_to_string(&starts).unwrap_or_default().lines().count();
+    // The start of the server may try it, too.
+    world.call("twice", &json!({"n": 1}));
+    let before = started();
+    world.call("twice", &json!({"n": 1}));
+    assert_eq!(started(), before + 1);
+}
+
+#[test]
 fn a_tool_that_the_approval_lacks_is_not_called_by_its_name() {
     let fresh = "{:description \"Asks.\" :tools [\"fake/fresh\" \"fake/echo\"]}\n\
         [(tool/call {:server \"fake\" :tool \"echo\" :args {:n 1}}) (tool/call {:server \"fake\" :tool \"fresh\"})]\n";

@@ -1,9 +1,11 @@
 //! What is looked at before a kept program calls a tool: whether its approval has it, and whether it is as it was approved.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use ptc_host::aggregator::Aggregator;
+use ptc_host::engine::RunContext;
 use ptc_programs::definition::DefinitionChanges;
 use ptc_programs::name::ProgramName;
 use ptc_programs::staleness::{StaleTool, is_approved, stale_tools};
@@ -23,6 +25,7 @@ impl KeptDirectory {
     /// have it listed, and then all that is known of the program's tools is judged.
     pub(super) fn look_at(
         self: &Arc<Self>,
+        run: &Rc<RunContext>,
         own: Option<&Arc<ServedProgram>>,
         within: &[&str],
         upstream: &str,
@@ -61,12 +64,9 @@ impl KeptDirectory {
             let refusal = unknown.iter().find_map(|program| refusal_of(program, &upstreams));
             return refusal.map(|refusal| -> Looked { Box::pin(std::future::ready(Err(refusal))) });
         }
-        let upstream = upstream.to_owned();
+        let (run, upstream) = (run.clone(), upstream.to_owned());
         Some(Box::pin(async move {
-            // If it cannot be, the call says so.
-            if let Err(fault) = upstreams.load(&upstream).await {
-                tracing::debug!(event = "kept_program_tools_unknown", upstream, reason = %fault.reason);
-            }
+            upstreams.start_for_call(&run, &upstream).await;
             match unknown.iter().find_map(|program| refusal_of(program, &upstreams)) {
                 Some(refusal) => Err(refusal),
                 None => Ok(()),

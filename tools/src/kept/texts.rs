@@ -1,10 +1,12 @@
 //! The kept programs that the texts of a caller may call.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use ptc_host::aggregator::View;
 use ptc_host::catalog::{Catalog, CatalogText, DescribedProgram, describe};
+use ptc_host::engine::RunContext;
 use ptc_host::engine::kept::{ProgramFault, ServedPrograms};
 use ptc_programs::link::{ServedTexts, link};
 use ptc_programs::name::ProgramName;
@@ -85,11 +87,12 @@ impl ServedPrograms for CallerPrograms {
 
     fn look_at(
         &self,
+        run: &Rc<RunContext>,
         within: &[&str],
         upstream: &str,
         tool: &str,
     ) -> Option<LocalBoxFuture<'static, Result<(), String>>> {
-        self.directory.look_at(self.own.as_ref(), within, upstream, tool)
+        self.directory.look_at(run, self.own.as_ref(), within, upstream, tool)
     }
 
     fn catalog(&self) -> Arc<dyn ProgramCatalog> {

@@ -90,6 +90,8 @@ pub enum SpanWork<'a> {
         tool: Option<&'a str>,
         /// Why it failed, a word of a closed set.
         fault: Option<&'static str>,
+        /// The code of the JSON-RPC error that was the answer.
+        rpc_code: Option<i64>,
         /// The HTTP status that caused the fault.
         http_status: Option<u16>,
     },

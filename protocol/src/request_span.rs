@@ -55,7 +55,12 @@ pub(crate) fn trace_of(
         Some(tracer) => tracer.begin(client),
         None => Trace::passing(client?),
     };
-    Some(Arc::new(trace))
+    let trace = Arc::new(trace);
+    if let Some(traced) = from.traced {
+        // The first message of a batch names its request.
+        let _ = traced.set(trace.clone());
+    }
+    Some(trace)
 }
 
 /// The span of a request that calls no tool, from its receipt to its answer. Dropping it records that the request was cancelled.

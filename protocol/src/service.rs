@@ -1,13 +1,14 @@
 //! State shared by all conversations of a process.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::mcp::ClientRoots;
 use ptc_host::policy::{Authority, Caller, CurrentPolicy};
 use ptc_host::sync::RwLock;
+use ptc_host::trace::Trace;
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
@@ -42,6 +43,8 @@ pub struct MessageContext<'a> {
     pub origin: Option<&'a str>,
     /// The trace that the transport's request names.
     pub trace: Option<&'a TraceContext>,
+    /// Gets the trace of the message, if it has one.
+    pub traced: Option<&'a OnceLock<Arc<Trace>>>,
     /// Its caller, with the authority that it brings: messages of one conversation may be of several callers.
     pub caller: &'a Principal,
 }
@@ -49,7 +52,7 @@ pub struct MessageContext<'a> {
 impl<'a> MessageContext<'a> {
     /// A message of this conversation that came without a request of the transport.
     pub fn new(connection: &'a Arc<Connection>, era: Era, caller: &'a Principal) -> Self {
-        MessageContext { connection, era, origin: None, trace: None, caller }
+        MessageContext { connection, era, origin: None, trace: None, traced: None, caller }
     }
 
     /// On whose behalf it is answered, with what it may do now.

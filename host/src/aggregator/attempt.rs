@@ -72,9 +72,9 @@ impl Drop for Attempt<'_> {
         let Some(began) = self.sent.take() else { return };
         if self.run.has_left() {
             self.watch_ends(None);
-            return self.ends(None, None);
+            return self.ends(None);
         }
-        self.ends(Some(FaultReason::Cancelled), None);
+        self.ends(Some(&CallFault::new(FaultReason::Cancelled, "")));
         self.audited(Some(began), Some(FaultReason::Cancelled));
     }
 }
@@ -161,18 +161,19 @@ impl<'a> Attempt<'a> {
 
     /// Ends its span with this fault, if it has one.
     pub(super) fn end_span(&self, fault: &CallFault) {
-        self.ends(Some(fault.reason), fault.http_status);
+        self.ends(Some(fault));
     }
 
-    fn ends(&self, fault: Option<FaultReason>, http_status: Option<u16>) {
+    fn ends(&self, fault: Option<&CallFault>) {
         let Some(span) = self.span.take() else { return };
         span.end(SpanWork::Call {
             upstream: self.server,
             transport: self.config.map_or("", |config| config.transport.as_str()),
             method: self.method,
             tool: (self.method == TOOLS_CALL).then_some(self.tool),
-            fault: fault.map(FaultReason::as_str),
-            http_status,
+            fault: fault.map(|fault| fault.reason.as_str()),
+            rpc_code: fault.and_then(|fault| fault.rpc_code),
+            http_status: fault.and_then(|fault| fault.http_status),
         });
     }
 
@@ -186,7 +187,7 @@ impl<'a> Attempt<'a> {
     ) -> Reply {
         let tool = called.and_then(|called| called.entry);
         let undescribed = tool.filter(|tool| tool.output_schema.is_none());
-        self.ends(None, None);
+        self.ends(None);
         self.audited(Some(began), None);
         let overview = match self.aggregator.overviews {
             true => overview(&reply.payload, &self.redactor()),

@@ -106,6 +106,7 @@ impl Aggregator {
                         method: TOOLS_CALL,
                         tool: Some(call.tool),
                         fault: fault.map(|fault| fault.reason.as_str()),
+                        rpc_code: fault.and_then(|fault| fault.rpc_code),
                         http_status: fault.and_then(|fault| fault.http_status),
                     });
                 }

@@ -7,6 +7,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use ptc_host::time::{self, Instant};
 use ptc_host::trace::{Span, SpanWork};
+use ptc_mcp::RpcError;
 use ptc_mcp::trace_context::{SpanId, TraceContext};
 use ptc_protocol::observer::{CallEnd, CallOutcome, ObservedCall};
 
@@ -17,6 +18,8 @@ use super::writer::{bytes, fixed32, fixed64, head, length, number, text, varint}
 const TOOLS_CALL: &str = "tools/call";
 /// What generative AI calls the call of a tool.
 const EXECUTE_TOOL: &str = "execute_tool";
+/// The type of the error of a result that says that it is one.
+const TOOL_ERROR: &str = "tool_error";
 /// Bytes of a span, roughly.
 const ROOM: usize = 512;
 
@@ -113,7 +116,7 @@ pub(super) fn of_part(span: &Span<'_>) -> Vec<u8> {
             text.name("run", None);
             text.ended(failure)
         }
-        SpanWork::Call { upstream, transport, method, tool, fault, http_status } => {
+        SpanWork::Call { upstream, transport, method, tool, fault, rpc_code, http_status } => {
             let mut text = of(SpanKind::Client);
             let is_mcp = transport.starts_with("mcp_");
             let tool = tool.map(shown);
@@ -130,7 +133,10 @@ pub(super) fn of_part(span: &Span<'_>) -> Vec<u8> {
             if let Some(status) = http_status {
                 number(&mut text.0, "http.response.status_code", status.into());
             }
-            text.ended(fault)
+            match rpc_code {
+                Some(code) => text.ended(Some(&code.to_string())),
+                None => text.ended(fault),
+            }
         }
     }
 }
@@ -139,9 +145,9 @@ pub(super) fn of_part(span: &Span<'_>) -> Vec<u8> {
 pub(super) fn of_call(call: &ObservedCall, end: &CallEnd) -> Option<Vec<u8>> {
     let error = match &end.outcome {
         CallOutcome::Answered(answer) if !answer.is_error => None,
-        CallOutcome::Answered(answer) => Some(answer.reason.as_deref().unwrap_or("tool_error")),
-        CallOutcome::Crashed(_) => Some("internal_error"),
-        CallOutcome::Cancelled => Some("cancelled"),
+        CallOutcome::Answered(answer) => Some(CallError::Tool(answer.reason.as_deref())),
+        CallOutcome::Crashed(_) => Some(CallError::JsonRpc(RpcError::INTERNAL_ERROR)),
+        CallOutcome::Cancelled => Some(CallError::Cancelled),
         CallOutcome::Discarded => return None,
     };
     request(call, Some(&call.tool), error)
@@ -149,10 +155,23 @@ pub(super) fn of_call(call: &ObservedCall, end: &CallEnd) -> Option<Vec<u8>> {
 
 /// The span of a call of a tool that does not exist. It has no name: there may be any number of them.
 pub(super) fn of_unknown_tool(call: &ObservedCall) -> Option<Vec<u8>> {
-    request(call, None, Some("unknown_tool"))
+    let error = match call.revision.is_modern() {
+        true => CallError::JsonRpc(RpcError::INVALID_PARAMS),
+        false => CallError::Tool(Some("unknown_tool")),
+    };
+    request(call, None, Some(error))
 }
 
-fn request(call: &ObservedCall, tool: Option<&str>, error: Option<&str>) -> Option<Vec<u8>> {
+/// How a call has failed.
+enum CallError<'a> {
+    /// By a result that says so, for this reason.
+    Tool(Option<&'a str>),
+    /// By a JSON-RPC error of this code.
+    JsonRpc(i64),
+    Cancelled,
+}
+
+fn request(call: &ObservedCall, tool: Option<&str>, error: Option<CallError<'_>>) -> Option<Vec<u8>> {
     let trace = call.trace.as_deref().filter(|trace| trace.is_recorded())?;
     let mut text = SpanText::new(&trace.context, trace.parent(), call.started, SpanKind::Server);
     let mut printed = String::new();
@@ -169,7 +188,15 @@ fn request(call: &ObservedCall, tool: Option<&str>, error: Option<&str>) -> Opti
     if let Some(tool) = tool {
         text.tool(tool);
     }
-    Some(text.ended(error))
+    if let Some(CallError::Tool(Some(reason))) = error {
+        text.text("ptc.reason", &shown(reason));
+    }
+    Some(match error {
+        None => text.ended(None),
+        Some(CallError::Tool(_)) => text.ended(Some(TOOL_ERROR)),
+        Some(CallError::JsonRpc(code)) => text.ended(Some(&code.to_string())),
+        Some(CallError::Cancelled) => text.ended(Some("cancelled")),
+    })
 }
 
 /// An `ExportTraceServiceRequest` of these spans. `resource` and `scope` are messages.

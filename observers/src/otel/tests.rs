@@ -72,13 +72,17 @@ fn a_call_of_an_upstream_is_a_client_span_with_the_names_of_the_conventions() {
     let call = |transport, method, tool, fault| {
         let span = OpenSpan::below(Some(&trace)).unwrap();
         let http_status = (fault == Some("rate_limited")).then_some(429);
-        span.end(SpanWork::Call { upstream: "fs", transport, method, tool, fault, http_status });
+        let rpc_code = (fault == Some("upstream_error")).then_some(-32603);
+        span.end(SpanWork::Call { upstream: "fs", transport, method, tool, fault, rpc_code, http_status });
     };
     call("mcp_stdio", "tools/call", Some("read\u{202e}"), None);
     call("mcp_http", "resources/read", None, Some("rate_limited"));
-    call("openapi", "tools/call", Some(&*"x".repeat(5000)), None);
+    let long = "x".repeat(5000);
+    call("openapi", "tools/call", Some(&long), None);
+    call("mcp_http", "prompts/get", None, Some("upstream_error"));
     let spans = spans(&otel);
     assert!(spans.iter().all(|span| span.kind == i32::from(SpanKind::Client)));
+    assert_eq!(attributes(&spans[3]).last().map(String::as_str), Some("error.type=StringValue(\"-32603\""));
     assert!(spans.iter().all(|span| span.parent_span_id == trace.context.span_id.0));
     assert!(spans[0].name.starts_with("tools/call read") && spans[0].name.is_ascii(), "{}", spans[0].name);
     assert_eq!(spans[0].status, None);

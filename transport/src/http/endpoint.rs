@@ -1,13 +1,14 @@
 //! What the requests of a listener share, and what is known of one of them.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderValue, StatusCode};
 use ptc_host::engine::Engine;
 use ptc_host::time::Instant;
+use ptc_host::trace::Trace;
 use ptc_mcp::RpcError;
 use tokio::sync::Notify;
 
@@ -129,6 +130,8 @@ pub(super) struct RequestFacts {
     pub(super) request_id: HeaderValue,
     pub(super) principal: Option<Principal>,
     pub(super) session: Option<Arc<Session>>,
+    /// The trace of its first message, if that has one.
+    pub(super) trace: OnceLock<Arc<Trace>>,
     /// Keeps the connection busy until the answer is known; after that the client must act. An answer that continues
     /// after its head takes it over.
     pub(super) busy: Option<Busy>,
@@ -140,7 +143,15 @@ impl RequestFacts {
     /// Moves the facts out for another task; the rest still names the request.
     pub(super) fn take(&mut self) -> RequestFacts {
         let (request_id, principal) = (self.request_id.clone(), self.principal.clone());
-        std::mem::replace(self, RequestFacts { request_id, principal, session: None, busy: None, held: None })
+        let rest = RequestFacts {
+            request_id,
+            principal,
+            session: None,
+            trace: OnceLock::new(),
+            busy: None,
+            held: None,
+        };
+        std::mem::replace(self, rest)
     }
 }
 

@@ -257,7 +257,8 @@ impl Post<'_> {
         let is_named = service.observers.is_some() || event_enabled!(Level::INFO);
         let origin = is_named.then(|| seen.request_id.to_str().unwrap_or_default());
         let (caller, trace) = (&self.caller.principal, self.headers.trace());
-        service.handle(MessageContext { connection, era, origin, trace: trace.as_ref(), caller }, message)
+        let (trace, traced) = (trace.as_ref(), Some(&seen.trace));
+        service.handle(MessageContext { connection, era, origin, trace, traced, caller }, message)
     }
 
     fn invalid(&self, message: Option<&StrictMessage<'_>>) -> MessageOutcome {

@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use ptc_host::text::clip;
 use ptc_host::time::{self, Instant};
+use ptc_host::trace::{Trace, within_sync};
 use tracing::{debug, info};
 
 use super::admission::{Target, admit};
@@ -39,6 +40,7 @@ pub(super) async fn route(asked: ReceivedRequest) -> Result<Response<BodyInProgr
         request_id: request_id(&headers),
         principal: None,
         session: None,
+        trace: OnceLock::new(),
         busy: Some(busy),
         held: None,
     };
@@ -47,7 +49,7 @@ pub(super) async fn route(asked: ReceivedRequest) -> Result<Response<BodyInProgr
         Some(served) => mcp(endpoint, served, peer, &parts, &headers, body, &mut seen).await,
         None => Box::pin(other(endpoint, peer, &parts, &headers, body, &mut seen)).await,
     };
-    Ok(Exchange { in_progress, peer, parts: &parts, started, seen }.end(answer))
+    Ok(Exchange { in_progress, peer, parts: &parts, headers: &headers, started, seen }.end(answer))
 }
 
 /// The answer at another path than that of MCP.
@@ -89,6 +91,7 @@ struct Exchange<'r> {
     in_progress: InProgress,
     peer: IpAddr,
     parts: &'r Parts,
+    headers: &'r Headers<'r>,
     started: Instant,
     seen: RequestFacts,
 }
@@ -96,7 +99,7 @@ struct Exchange<'r> {
 impl Exchange<'_> {
     /// Adds the common headers to an answer, and reports it.
     fn end(self, mut answer: HttpResponse) -> Response<BodyInProgress> {
-        let Exchange { in_progress, peer, parts, started, seen } = self;
+        let Exchange { in_progress, peer, parts, headers, started, mut seen } = self;
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
         let is_mcp = endpoint.served(path).is_some();
@@ -135,9 +138,15 @@ impl Exchange<'_> {
                 )
             };
         }
-        match left_out {
+        let report = || match left_out {
             Some(_) => stop!(info),
             None => stop!(debug),
+        };
+        // A request whose message was not read has the trace that its headers name.
+        let trace = seen.trace.take().or_else(|| Some(Arc::new(Trace::passing(headers.trace()?))));
+        match trace {
+            Some(trace) => within_sync(trace, report),
+            None => report(),
         }
         answer.headers_mut().insert(REQUEST_ID, seen.request_id);
         answer.map(|body| BodyInProgress::new(body, in_progress))

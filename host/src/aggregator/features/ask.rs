@@ -550,6 +550,7 @@ impl<'a> Features<'a> {
                 method,
                 tool: None,
                 fault: fault.map(|fault| fault.reason.as_str()),
+                rpc_code: fault.and_then(|fault| fault.rpc_code),
                 http_status: fault.and_then(|fault| fault.http_status),
             });
         }

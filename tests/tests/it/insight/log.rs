@@ -1,6 +1,6 @@
 //! The log of a server (server.md 1.8).
 
-use ptc_mcp::json::Value;
+use ptc_mcp::json::{Value, json};
 use ptc_test_support::process::Launch;
 use ptc_test_support::wait_until;
 
@@ -21,4 +21,42 @@ fn the_log_lines_of_a_call_and_of_its_request_have_one_id_and_one_owner() {
     assert_eq!(ids(&start[0]), ids(&stop[0]));
     assert!(stop[0]["request_id"].is_string() && stop[0]["rpc_id"].is_string(), "{stop:?}");
     assert_ne!(stop[0]["request_id"], stop[0]["rpc_id"]);
+}
+
+#[test]
+fn the_line_of_a_request_names_its_trace() {
+    let server = Launch::new(&["--http-disable-auth", "--log-level", "info"]).on_http();
+    let trace = |digit: &str| digit.repeat(32);
+    let parent = |digit: &str| format!("00-{}-00f067aa0ba902b7-01", trace(digit));
+    let ask = |id: &str, of_header: &str, of_meta: Option<&str>, method: &str| {
+        let mut meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {}});
+        if let Some(digit) = of_meta {
+            meta["traceparent"] = parent(digit).into();
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+        let headers = format!(
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\nX-Request-Id: {id}\r\n\
+             Accept: application/json, text/event-stream\r\n{of_header}"
+        );
+        server.post(&headers, body.to_string().as_bytes());
+    };
+    let header = format!("traceparent: {}\r\n", parent("a"));
+    ask("by-header", &header, None, "tools/list");
+    ask("by-meta", &header, Some("b"), "tools/list");
+    // Its header is none of its method, so that it is refused before its message counts.
+    ask("refused", &header, None, "tools/call");
+    ask("without", "", None, "tools/list");
+    let named = |id: &str| {
+        let log = server.server.launch.log();
+        let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.find(|line| line["event"] == "http_request_stop" && line["request_id"] == id)
+    };
+    for (id, expected) in
+        [("by-header", Some("a")), ("by-meta", Some("b")), ("refused", Some("a")), ("without", None)]
+    {
+        wait_until("its request has ended", || named(id).is_some());
+        let line = named(id).expect("it was there");
+        assert_eq!(line["trace_id"].as_str(), expected.map(trace).as_deref(), "{line}");
+    }
 }

@@ -6,7 +6,7 @@ use ptc_host::credentials::Secret;
 use ptc_host::ordinary_file;
 use url::{Host, Url};
 
-use super::values::Values;
+use super::values::{Values, shown_url};
 use ptc_protocol::settings::{BootError, InboundOAuth, PublicUrl};
 
 /// Largest file with a client of an issuer, in bytes.
@@ -104,8 +104,9 @@ pub(super) fn resolve(
     if let Some(wrong) = issuers.iter().find(|issuer| !is_issuer(issuer)) {
         return refuse(format!(
             "{} must be an https URL without query (http only for loopback hosts), as the provider writes it in `iss`, \
-             got: {wrong:?}",
-            values.shown("issuer")
+             got: {}",
+            values.shown("issuer"),
+            shown_url(wrong)
         ));
     }
     let required_scopes = values.list("required-scope");

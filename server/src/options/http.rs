@@ -8,7 +8,7 @@ use ptc_host::credentials::Secret;
 use ptc_host::ordinary_file;
 use ptc_host::sign_in::PROCESS;
 
-use super::values::Values;
+use super::values::{Values, shown_url};
 use ptc_protocol::principal::ANONYMOUS;
 use ptc_protocol::settings::BootError;
 use ptc_protocol::settings::{EvaluationLimits, Health, Http, NamedToken, PublicUrl, RateLimit};
@@ -175,8 +175,9 @@ fn public_url(values: &Values<'_>) -> Result<Option<PublicUrl>, BootError> {
     let url = PublicUrl::parse(&text).ok_or_else(|| {
         BootError::new(format!(
             "{} must be the https URL of the MCP endpoint without query, such as https://ptc.example/mcp (http only for \
-             loopback hosts), got: {text:?}",
-            values.shown("public-url")
+             loopback hosts), got: {}",
+            values.shown("public-url"),
+            shown_url(&text)
         ))
     })?;
     Ok(Some(url))

@@ -388,6 +388,21 @@ fn access_tokens_need_an_issuer_and_a_public_url() {
         let text = refused(&given, &[]);
         assert!(text.contains(part), "{given:?}: {text}");
     }
+    for (wrong, shown) in [
+        ("http://ptc.example/mcp", "\"http://ptc.example/mcp\""),
+        ("https://ann:hidden@ptc.example/mcp", "\"https://…@ptc.example/mcp\""),
+        ("https://ann:hid?den@ptc.example/mcp?key=hidden", "\"https://…@ptc.example/mcp?…\""),
+        ("ann:hidden@ptc.example", "\"…@ptc.example\""),
+        ("http://ptc.example/\u{202e}pcm", "\"http://ptc.example/\\u202epcm\""),
+    ] {
+        for given in [["--public-url", wrong, issuer], ["--issuer", wrong, public]] {
+            let text = refused(&[&["--http"], &given[..]].concat(), &[]);
+            assert!(text.ends_with(&format!("got: {shown}")) && !text.contains("hidden"), "{text}");
+        }
+    }
+    let long = format!("http://{}", "x".repeat(500));
+    let text = refused(&["--http", "--public-url", &long, issuer], &[]);
+    assert!(text.ends_with("x…\"") && text.len() < 500, "{text}");
     for text in ["", "ptc", ":x", "ptc:", "a:b\nc:d\n"] {
         let client = format!("--introspection-client={}", write("client", text));
         let text = refused(&["--http", issuer, public, &client], &[]);

@@ -7,11 +7,16 @@ use std::time::Duration;
 use clap::ArgMatches;
 use ptc_host::config::ProcessEnv;
 use ptc_host::similar::most_similar;
+use ptc_host::text::clip;
+use ptc_host::visible::visible_line;
 
 use super::flags::{ALL, find};
 use super::settings_file::SettingsFile;
 use ptc_protocol::settings::{BootError, BootWarning};
 use ptc_protocol::usage::share;
+
+/// Most bytes of a URL that a fault shows.
+const MAX_SHOWN: usize = 200;
 
 /// Options that protect the server, and are not left without a value.
 const PROTECTING: [&str; 8] = [
@@ -363,6 +368,21 @@ pub(super) fn not_a_choice(shown: &str, text: &str, words: impl Iterator<Item = 
     let similar = most_similar(text, words.into_iter());
     let similar = similar.map_or_else(String::new, |word| format!("; did you mean {word}?"));
     format!("{shown} must be {listed}, got: {text:?}{similar}")
+}
+
+/// A URL that cannot be used, as its fault shows it: without user and password, and without the query, which may hold a secret.
+pub(super) fn shown_url(text: &str) -> String {
+    let scheme = text.find("://").map_or(0, |at| at + "://".len());
+    let bare = match text.rfind('@') {
+        Some(at) if at >= scheme => format!("{}…{}", &text[..scheme], &text[at..]),
+        _ => text.to_owned(),
+    };
+    let shown = match bare.find(['?', '#']) {
+        Some(at) => format!("{}…", &bare[..=at]),
+        None => bare,
+    };
+    let rest = if shown.len() > MAX_SHOWN { "…" } else { "" };
+    format!("\"{}{rest}\"", visible_line(clip(&shown, MAX_SHOWN)))
 }
 
 fn size(number: u64) -> usize {

@@ -129,6 +129,11 @@ impl Permit {
     pub fn loan(&self) -> &PermitLoan {
         &self.loan
     }
+
+    /// Whether it is for a program, in the eyes of the policy.
+    pub fn is_program(&self) -> bool {
+        self.holding.is_program
+    }
 }
 
 /// A permit, and whether it is counted now.
@@ -136,6 +141,7 @@ impl Permit {
 struct Holding {
     limiter: Arc<ConcurrencyLimiter>,
     principal: Principal,
+    is_program: bool,
     /// Where the policy counts the program.
     quotas: Option<Arc<Quotas>>,
     state: Mutex<PermitState>,
@@ -230,12 +236,16 @@ impl ConcurrencyLimiter {
         ConcurrencyLimiter { limits, running: Count::default(), memory, freed: watch::Sender::new(()) }
     }
 
-    /// A permit for a call of `principal`, as soon as there is one: for a program that was admitted before. Looks at each permit
-    /// that is given back, and now and then, since memory that becomes free says nothing.
-    pub async fn enter(self: &Arc<Self>, principal: &Principal) -> Permit {
+    /// A permit for a call of `principal` that was admitted before, as soon as there is one; `is_program`: as one that goes on with a
+    /// program. Looks at each permit that is given back, and now and then, since memory that becomes free says nothing.
+    pub async fn enter(self: &Arc<Self>, principal: &Principal, is_program: bool) -> Permit {
         let mut freed = self.freed.subscribe();
         loop {
-            if let Ok(permit) = self.try_resume(principal) {
+            let entered = match is_program {
+                true => self.try_resume(principal),
+                false => self.try_enter(principal),
+            };
+            if let Ok(permit) = entered {
                 return permit;
             }
             let _ = timeout(LOOK, freed.changed()).await;
@@ -324,8 +334,9 @@ impl ConcurrencyLimiter {
             return Err(CapacityError::Quota(quota));
         }
         let quotas = counted.map(|(_, (quotas, _))| quotas.clone());
-        let (limiter, principal) = (self.clone(), principal.clone());
-        let holding = Arc::new(Holding { limiter, principal, quotas, state: Mutex::new(PermitState::Held) });
+        let (limiter, principal, is_program) = (self.clone(), principal.clone(), count.is_some());
+        let state = Mutex::new(PermitState::Held);
+        let holding = Arc::new(Holding { limiter, principal, is_program, quotas, state });
         Ok(Permit { holding, loan: PermitLoan::default() })
     }
 }
@@ -367,7 +378,7 @@ mod tests {
         let limiter = ConcurrencyLimiter::new(CallLimits { all: 2, per_owner: 1 });
         let (me, other) = (Principal::named("me"), Principal::named("other"));
         let (mine, others) = (limiter.try_enter(&me).unwrap(), limiter.try_enter(&other).unwrap());
-        let mut entering = std::pin::pin!(limiter.enter(&me));
+        let mut entering = std::pin::pin!(limiter.enter(&me, true));
         assert!(entering.as_mut().now_or_never().is_none());
         drop(others);
         assert!(entering.as_mut().now_or_never().is_none(), "the limit of its principal is reached");
@@ -439,8 +450,8 @@ mod tests {
         Principal::named("me").with_authority(Some(policy.of_name("me")))
     }
 
-    #[test]
-    fn the_policy_limits_programs_and_no_other_calls() {
+    #[tokio::test(start_paused = true)]
+    async fn the_policy_limits_programs_and_no_other_calls() {
         let limiter = ConcurrencyLimiter::new(CallLimits::shared(9));
         let me = limited(r#""concurrent_programs": 1, "programs_per_minute": 2"#);
         let first = limiter.try_begin(&me).unwrap();
@@ -456,7 +467,11 @@ mod tests {
         let refused = limiter.try_begin(&me).unwrap_err();
         let CapacityError::Quota(QuotaError::ProgramRate(2, _)) = refused else { panic!("{refused}") };
         assert!(refused.quota_wait().unwrap() > 20, "{refused}");
-        assert!(limiter.enter(&me).now_or_never().is_some(), "a program that goes on has been counted");
+        let running =
+            limiter.enter(&me, true).now_or_never().expect("a program that goes on has been counted");
+        assert!(limiter.enter(&me, true).now_or_never().is_none(), "it has the place");
+        let call = limiter.enter(&me, false).now_or_never().expect("a call takes none of programs");
+        assert!(running.is_program() && !call.is_program());
         assert!(limiter.try_begin(&Principal::named("other")).is_ok());
     }
 

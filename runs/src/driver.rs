@@ -284,7 +284,8 @@ impl Driver {
             Ok((run, lease)) => {
                 self.handle().tell();
                 let (view, loan) = (run.view(), permit.loan().clone());
-                self.spawn(runs, run, lease, work, Some(permit), loan);
+                let permit = (permit.is_program(), Some(permit));
+                self.spawn(runs, run, lease, work, permit, loan);
                 return view.map(Box::new).map(Attended::Run).ok_or(RunError::NotFound);
             }
             Err(why) => why,
@@ -301,13 +302,14 @@ impl Driver {
     }
 
     /// Continues in a task of its own. A program has its permit on `loan`; the driver obtains one for a program that has none.
+    /// `permit`: whether the policy counts a program, and the permit, if it has one now.
     pub(super) fn spawn(
         self,
         runs: Arc<Runs>,
         run: Arc<ActiveRun>,
         lease: Lease,
         work: BoxFuture<'static, ProgramEnd>,
-        permit: Option<Permit>,
+        permit: (bool, Option<Permit>),
         loan: PermitLoan,
     ) {
         let name: RunName = (run.key.owner().name().clone(), self.handle().id().clone());
@@ -324,7 +326,7 @@ impl Driver {
         run: Arc<ActiveRun>,
         mut lease: Lease,
         work: BoxFuture<'static, ProgramEnd>,
-        mut permit: Option<Permit>,
+        (is_program, mut permit): (bool, Option<Permit>),
         loan: PermitLoan,
     ) {
         let principal = runs.principal(run.key.owner().name());
@@ -355,7 +357,7 @@ impl Driver {
                     Ok(Some(Status::Interrupted)) => break Ok((Status::Interrupted, ProgramEnd::Replied(run.record().interruption()))),
                     _ => break Ok((Status::Cancelled, ProgramEnd::Replied(cancellation()))),
                 },
-                mut entered = runs.limiter.enter(&principal), if needs_permit => {
+                mut entered = runs.limiter.enter(&principal, is_program), if needs_permit => {
                     loan.bind(&mut entered);
                     permit = Some(entered);
                     run.go_on();

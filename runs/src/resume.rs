@@ -81,6 +81,8 @@ pub struct ResumableProgram {
     pub asker: Option<Arc<dyn Asker>>,
     /// Makes the reply from its outcome.
     pub shaped: Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>,
+    /// Whether the policy counts it as a program: the call of an exposed tool is none.
+    pub is_program: bool,
 }
 
 impl Runs {
@@ -197,6 +199,7 @@ impl Runs {
             program: StoredProgram::default(),
             ..record.clone()
         };
+        let is_program = program.as_ref().is_some_and(|program| program.is_program);
         let mut request = match &program {
             Some(program) => program.request.clone(),
             None => EvalRequest::new(""),
@@ -216,7 +219,7 @@ impl Runs {
             Some(program) => self.clone().resumed(program, request, record).boxed(),
             None => std::future::ready(ProgramEnd::Replied(other_build())).boxed(),
         };
-        driver.spawn(self.clone(), run, lease, work, None, loan);
+        driver.spawn(self.clone(), run, lease, work, (is_program, None), loan);
         self.has_changed(key);
         Ok(())
     }

@@ -98,7 +98,7 @@ pub(crate) trait TextTool: Clone + Send + Sync + 'static {
         let asks = self.parts().options.asks.as_ref();
         let asker =
             asks.and_then(|asks| asks.asker_of_run(self.name().clone(), &context, run, call.round + 1));
-        Some(ResumableProgram { request, asker, shaped })
+        Some(ResumableProgram { request, asker, shaped, is_program: self.is_program() })
     }
 
     /// The answer to a call that is not admitted.

@@ -40,6 +40,7 @@ impl ProgramSource for ExtensionTools {
                 .and_then(|asks| asks.asker_of_run(extension.name.clone(), &context, run, call.round + 1)),
             shaped: Box::new(extension.shaped(request.program.clone())),
             request,
+            is_program: true,
         })
     }
 }

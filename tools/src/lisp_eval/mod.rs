@@ -133,7 +133,7 @@ impl ProgramSource for LispEval {
         let shaped = shaping(&self.options, &request, self.options.shaper_for(&context), watch);
         let asks = self.options.asks.as_ref();
         let asker = asks.and_then(|asks| asks.asker_of_run(NAME, &context, run, call.round + 1));
-        Some(ResumableProgram { request, asker, shaped: Box::new(shaped) })
+        Some(ResumableProgram { request, asker, shaped: Box::new(shaped), is_program: true })
     }
 }
 

@@ -7,7 +7,7 @@ use ptc_oauth::timestamp::Timestamp;
 use ptc_vm::machine::UpstreamCall;
 
 use super::runtime::Aggregator;
-use crate::catalog::ToolEntry;
+use crate::catalog::{ToolEntry, check_large_call};
 use ptc_base::visible::visible_line;
 use ptc_engine::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
 use ptc_engine::questions::{
@@ -107,11 +107,17 @@ pub(super) async fn tell_unasked(
     desk: &Desk,
     upstream: &str,
     tool: &str,
-    arguments: &[u8],
+    call: &UpstreamCall,
 ) {
-    let digest = ArgumentsDigest::of_sent(arguments).await;
-    let (Ok(call), Ok(form)) = (asked_call(tool, arguments, digest), Form::parse(SCHEMA)) else { return };
-    // Its caller may not even see the upstream by now.
+    // Its caller may not even see the upstream by now; they were asked about the arguments as the tool would have got them.
+    let catalog = aggregator.unfiltered().present();
+    let arguments = match (check_large_call(&catalog, call).await, &call.arguments) {
+        (Ok(checked), _) => checked.arguments,
+        (Err(_), Ok(arguments)) => Cow::Borrowed(&*arguments.json),
+        (Err(_), Err(_)) => Cow::Borrowed(&b"{}"[..]),
+    };
+    let digest = ArgumentsDigest::of_sent(&arguments).await;
+    let (Ok(call), Ok(form)) = (asked_call(tool, &arguments, digest), Form::parse(SCHEMA)) else { return };
     let level =
         aggregator.unfiltered().member(upstream).and_then(|member| needed(&member.config, tool, None));
     desk.tell_unasked_approval(Question {

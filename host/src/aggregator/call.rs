@@ -297,8 +297,7 @@ async fn refused(
     if let (Ok(server), Ok(tool)) = (&call.server, &call.tool) {
         record_denial(aggregator, run, server, tool, reason);
         if desk.has_unasked_approval() {
-            let arguments = call.arguments.as_ref().map_or(&b"{}"[..], |arguments| &arguments.json);
-            Box::pin(tell_unasked(aggregator, desk, server, tool, arguments)).await;
+            Box::pin(tell_unasked(aggregator, desk, server, tool, call)).await;
         }
     }
     raise(text)

@@ -113,7 +113,7 @@ mod tests {
  :limits {:timeout-ms 5000 :steps 100000 :calls 20}
  :tests [{:name "two" :input {:customer "ann"} :now "2026-01-31T12:00:00Z"
           :replies [{:tool "billing/list_invoices" :args {:customer "ann"} :value [{:cents 3}] :times 2}
-                    {:tool "crm/get" :fault {:reason :not-found :message "gone"}}]
+                    {:tool "crm/get" :fault {:reason :tool-error :message "gone"}}]
           :answers [true :decline {:name "x"}]
           :value {:cents 3}}]}
 (let [é 1] {:cents (undefined-later é)})
@@ -169,6 +169,10 @@ mod tests {
             (
                 "{:description \"x\" :tests [{}]}",
                 "1:27 a test has either :value or :error, what the program ends with",
+            ),
+            (
+                "{:description \"x\" :tests [{:value 1 :replies [{:tool \"a/b\" :fault {:reason :time-out}}]}]}",
+                "1:76 no call fails with the reason :time-out; there are :upstream-unavailable, :upstream-error, :tool-error, :auth-failed, :auth-required, :rate-limited, :timeout, :response-too-large, :cap-exhausted, :declined, :cancelled, :unanswerable",
             ),
             (
                 "{:description \"x\" :tests [{:value 1 :replies [{:value 1}]}]}",

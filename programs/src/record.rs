@@ -15,6 +15,7 @@ use ptc_mcp::json::{Map, Value as Json, from_slice, from_str, json};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 
 use crate::edn::edn;
+use crate::replay::misfit;
 
 /// Most bytes of arguments and replies that are recorded.
 const MAX_RECORDED: usize = 1 << 20;
@@ -115,9 +116,15 @@ impl Recorder {
         Arc::new(RecordedAsker { asker, recorder: self.clone() })
     }
 
-    fn answered(&self, open: &[QuestionId], answers: &[(QuestionId, Answer)]) {
+    /// Records the answers to `open` questions. One that does not fit is none: the question is asked again.
+    fn answered(&self, open: &[PendingQuestion], answers: &[(QuestionId, Answer)]) {
         let mut recorded = self.0.lock();
-        for (_, answer) in answers.iter().filter(|(id, _)| open.contains(id)) {
+        for (id, answer) in answers {
+            let Some(open) = open.iter().find(|open| open.id == *id) else { continue };
+            let content = answer.content.as_ref().map(|form| form_of(form.get()));
+            if answer.action == Action::Accept && misfit(&open.question, content.as_ref()).is_some() {
+                continue;
+            }
             recorded.answers.push(match (answer.action, &answer.content) {
                 (Action::Accept, Some(form)) if form.get() != "{}" => form_of(form.get()),
                 (Action::Accept, _) => Json::Bool(true),
@@ -178,9 +185,8 @@ struct RecordedAsker {
 }
 
 /// The questions that the program asks itself.
-fn own_questions(open: &[PendingQuestion]) -> Vec<QuestionId> {
-    let own = open.iter().filter(|open| open.question.kind == QuestionKind::Ask);
-    own.map(|open| open.id).collect()
+fn own_questions(open: &[PendingQuestion]) -> Vec<PendingQuestion> {
+    open.iter().filter(|open| open.question.kind == QuestionKind::Ask).cloned().collect()
 }
 
 impl Asker for RecordedAsker {

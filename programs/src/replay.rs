@@ -1,5 +1,6 @@
 //! The tests of a program: runs with given replies, without any upstream.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -9,7 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_host::aggregator::sent_pages;
 use ptc_host::engine::{Asker, Desk, Engine, EvalRequest, HostCalls, RunContext, Verdict};
-use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, PendingQuestion, QuestionId};
+use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, Mode, PendingQuestion, Question, QuestionId};
 use ptc_host::sync::Mutex;
 use ptc_host::text::clip;
 use ptc_mcp::json::{Map, Value as Json, from_slice, from_str};
@@ -92,9 +93,10 @@ pub async fn run_test(
         },
         Err(failure) => Err(failure.full_message()),
     };
-    match &seen.unknown {
+    let misfit = person.given.lock().misfit.clone();
+    match seen.unknown.clone().or(misfit) {
         // Whatever the program made of it.
-        Some(unknown) => report.failures.push(unknown.clone()),
+        Some(unknown) => report.failures.push(unknown),
         None => report.failures.extend(ended(test, end.as_ref().map_err(String::as_str))),
     }
     if report.failures.is_empty() {
@@ -106,7 +108,7 @@ pub async fn run_test(
                 reply.times
             )
         }));
-        match person.answers.lock().len() {
+        match person.given.lock().left.len() {
             0 => {}
             left => report
                 .failures
@@ -248,7 +250,7 @@ fn answer(reply: &TestReply, arguments: &[u8], call: &UpstreamCall) -> Reply {
             Reply::Success { payload, content: Vec::new(), raw: None, watch }
         }
         TestOutcome::Fault { reason, message } => Reply::Fault {
-            reason: reason.clone(),
+            reason: reason.as_str().to_owned(),
             message: message.clone(),
             sent: Some(true),
             data: None,
@@ -300,17 +302,40 @@ impl HostCalls for Replay {
 
 /// The person of a test.
 struct ReplayedAnswers {
-    answers: Mutex<Vec<TestAnswer>>,
+    given: Mutex<Given>,
+}
+
+/// What the person has answered so far.
+struct Given {
+    left: VecDeque<TestAnswer>,
+    count: usize,
+    /// The first answer that is none to its question.
+    misfit: Option<String>,
+}
+
+/// Why a question cannot be accepted with this content.
+pub(crate) fn misfit(question: &Question, content: Option<&Json>) -> Option<String> {
+    let Mode::Form(form) = &question.mode else { return None };
+    form.check(content.unwrap_or(&Json::Object(Map::new()))).err()
 }
 
 impl ReplayedAnswers {
     fn of(test: &TestCase) -> ReplayedAnswers {
-        ReplayedAnswers { answers: Mutex::new(test.answers.clone()) }
+        let left = test.answers.iter().cloned().collect();
+        ReplayedAnswers { given: Mutex::new(Given { left, count: 0, misfit: None }) }
     }
 
-    fn next(&self) -> Answer {
-        let mut answers = self.answers.lock();
-        let answer = if answers.is_empty() { TestAnswer::Cancel } else { answers.remove(0) };
+    fn next(&self, question: &Question) -> Answer {
+        let mut given = self.given.lock();
+        let mut answer = given.left.pop_front().unwrap_or(TestAnswer::Cancel);
+        given.count += 1;
+        if let TestAnswer::Accept(content) = &answer
+            && let Some(why) = misfit(question, content.as_ref())
+        {
+            let why = format!("answer {} does not fit its question: {why}", given.count);
+            given.misfit.get_or_insert(why);
+            answer = TestAnswer::Cancel;
+        }
         let (action, content) = match answer {
             TestAnswer::Accept(content) => (Action::Accept, content),
             TestAnswer::Decline => (Action::Decline, None),
@@ -323,7 +348,7 @@ impl ReplayedAnswers {
 
     fn answer(&self, mut open: Vec<PendingQuestion>) -> Vec<(QuestionId, Answer)> {
         open.sort_by_key(|open| open.id);
-        open.iter().map(|open| (open.id, self.next())).collect()
+        open.iter().map(|open| (open.id, self.next(&open.question))).collect()
     }
 }
 
@@ -430,6 +455,28 @@ mod tests {
             reports.iter().map(|report| report.failures.clone()).collect::<Vec<_>>(),
             [vec![], Vec::<String>::new()]
         );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_fit_its_question_fails_the_test() {
+        let text = |answer: &str| {
+            format!(
+                r#"{{:description "x" :tests [{{:answers [:cancel {answer}] :value "cancelled"}}]}}
+(ask {{:message "First?"}})
+(:reason (ask {{:message "How many?" :schema {{:type "object" :properties {{:n {{:type "integer"}}}} :required ["n"]}}}}))"#
+            )
+        };
+        for (answer, why) in [
+            (r#"{:n "3"}"#, "answer 2 does not fit its question: field \"n\": got \"3\", wanted an integer"),
+            (
+                r#"{:n 3 :m 4}"#,
+                "answer 2 does not fit its question: got a field \"m\", which the form does not have",
+            ),
+            ("true", "answer 2 does not fit its question: field \"n\": got nothing, wanted an integer"),
+        ] {
+            assert_eq!(reports(&text(answer)).await[0].failures, [why]);
+        }
+        assert_eq!(reports(&text(":cancel")).await[0].failures, [""; 0]);
     }
 
     #[tokio::test]

@@ -7,8 +7,8 @@ use ptc_compiler::Position;
 use ptc_compiler::datum::{Datum, DatumContent};
 use ptc_mcp::json::{Value as Json, json};
 
-use ptc_host::engine::kept::ProgramFault;
-use ptc_host::engine::kept::{Fields, json_of};
+use ptc_host::engine::kept::{Fields, ProgramFault, json_of};
+use ptc_host::upstream::FaultReason;
 
 /// Most replies of a test.
 const MAX_REPLIES: usize = 1000;
@@ -57,7 +57,7 @@ pub enum TestOutcome {
     /// `:fault`: a world fault.
     Fault {
         /// `:reason`
-        reason: String,
+        reason: FaultReason,
         /// `:message`
         message: String,
     },
@@ -136,13 +136,9 @@ impl TestReply {
             (Some(value), None) => TestOutcome::Value(json_of(value, source)?),
             (None, Some(fault)) => {
                 let fault = Fields::of(source, fault, ":fault", &["reason", "message"])?;
-                let text = |key| Ok::<_, ProgramFault>(fault.text(key)?.map(str::to_owned));
-                let Some(reason) = fault.get("reason").and_then(Datum::name).map(str::to_owned) else {
-                    return Err(fault.lacks(":fault has a :reason, such as :timeout or :upstream-error"));
-                };
                 TestOutcome::Fault {
-                    reason: reason.replace('-', "_"),
-                    message: text("message")?.unwrap_or_default(),
+                    reason: read_reason(&fault)?,
+                    message: fault.text("message")?.unwrap_or_default().to_owned(),
                 }
             }
             _ => return Err(fields.lacks("a reply has either :value or :fault")),
@@ -156,6 +152,17 @@ impl TestReply {
             outcome,
         })
     }
+}
+
+fn read_reason(fault: &Fields<'_>) -> Result<FaultReason, ProgramFault> {
+    let Some((at, name)) = fault.get("reason").and_then(|reason| Some((reason, reason.name()?))) else {
+        return Err(fault.lacks(":fault has a :reason, such as :timeout or :upstream-error"));
+    };
+    let wanted = name.replace('-', "_");
+    FaultReason::ALL.into_iter().find(|reason| reason.as_str() == wanted).ok_or_else(|| {
+        let known = FaultReason::ALL.map(|reason| format!(":{}", reason.as_str().replace('_', "-")));
+        fault.fault(at, format!("no call fails with the reason :{name}; there are {}", known.join(", ")))
+    })
 }
 
 fn read_answer(source: &str, fields: &Fields<'_>, answer: &Datum) -> Result<TestAnswer, ProgramFault> {

@@ -40,6 +40,22 @@ pub enum FaultReason {
 }
 
 impl FaultReason {
+    /// All of them.
+    pub const ALL: [FaultReason; 12] = [
+        Self::UpstreamUnavailable,
+        Self::UpstreamError,
+        Self::ToolError,
+        Self::AuthFailed,
+        Self::AuthRequired,
+        Self::RateLimited,
+        Self::Timeout,
+        Self::ResponseTooLarge,
+        Self::CapExhausted,
+        Self::Declined,
+        Self::Cancelled,
+        Self::Unanswerable,
+    ];
+
     /// The reason's name as programs, call records and schemas spell it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -72,7 +72,7 @@ impl Draft {
     pub fn summary(&self) -> DraftSummary {
         let description = match self.read() {
             Ok(program) => program.head.description,
-            Err(fault) => format!("it cannot be used: {fault}"),
+            Err(fault) => format!("it cannot be used: {fault}").into(),
         };
         DraftSummary {
             name: self.name.clone(),

@@ -85,8 +85,8 @@ mod tests {
         };
         let text = parts.text();
         let program = KeptProgram::read(ProgramName::new("report").unwrap(), &text).unwrap();
-        assert_eq!(program.head.description, "Adds \"up\"\nthe invoices.");
-        assert_eq!(program.head.tests.len(), 1);
+        assert_eq!(&*program.head.description, "Adds \"up\"\nthe invoices.");
+        assert_eq!(program.head.tests, 1);
         assert!(program.head.tools.names("billing", "list_invoices"));
         assert!(text.ends_with("}\n\n(do data/customer 0)\n"), "{text}");
         assert!(text.starts_with("{:description \"Adds \\\"up\\\"\\nthe invoices.\"\n :title"), "{text}");

@@ -255,7 +255,18 @@ impl ProgramFolder {
     }
 
     /// The same with these programs, each as it stands under the lock.
-    fn judged(self, read: BTreeMap<ProgramName, Result<Arc<KeptProgram>, ProgramFault>>) -> ProgramFolder {
+    fn judged(
+        mut self,
+        read: BTreeMap<ProgramName, Result<Arc<KeptProgram>, ProgramFault>>,
+    ) -> ProgramFolder {
+        // Equal digests are one text.
+        for (name, approval) in self.lock.iter_mut().flat_map(|lock| &mut lock.programs) {
+            if let (Some(approval), Some(Ok(program))) = (Arc::get_mut(approval), read.get(name))
+                && approval.digest == program.digest
+            {
+                approval.digest = program.digest.clone();
+            }
+        }
         let digest = |name: &ProgramName| Some(read.get(name)?.as_ref().ok()?.digest.clone());
         let standing = |name: &ProgramName, program: &Result<Arc<KeptProgram>, ProgramFault>| {
             let Ok(program) = program else { return Standing::Broken };

@@ -17,19 +17,19 @@ const MAX_TITLE: usize = 100;
 #[derive(Clone, Debug)]
 pub struct ProgramHead {
     /// `:title`, for people.
-    pub title: Option<String>,
+    pub title: Option<Box<str>>,
     /// `:description`, for whoever calls it.
-    pub description: String,
+    pub description: Box<str>,
     /// `:input`: the schema of its arguments, which are an object.
     pub input: Arc<ProgramSchema>,
     /// `:output`: the schema of its value.
-    pub output: Option<ProgramSchema>,
+    pub output: Option<Box<ProgramSchema>>,
     /// `:tools`, `:resources` and `:prompts`.
     pub tools: ProgramTools,
     /// `:limits`
-    pub limits: ProgramLimits,
-    /// `:tests`
-    pub tests: Vec<TestCase>,
+    pub limits: Option<Box<ProgramLimits>>,
+    /// How many `:tests` it has.
+    pub tests: usize,
 }
 
 impl ProgramHead {
@@ -46,18 +46,20 @@ impl ProgramHead {
         let title = fields.text("title")?.map(str::trim).filter(|text| !text.is_empty());
         short(&fields, "title", title.unwrap_or_default(), MAX_TITLE)?;
         Ok(ProgramHead {
-            title: title.map(str::to_owned),
-            description: description.to_owned(),
+            title: title.map(Box::from),
+            description: description.into(),
             input: Arc::new(ProgramSchema::of_arguments(&fields)?),
-            output: ProgramSchema::of_value(&fields)?,
+            output: ProgramSchema::of_value(&fields)?.map(Box::new),
             tools: ProgramTools::read(&fields)?,
             limits: limits(source, &fields)?,
-            tests: fields
-                .items("tests")?
-                .iter()
-                .map(|test| TestCase::read(source, test))
-                .collect::<Result<_, _>>()?,
+            tests: Self::read_tests(source, datum)?.len(),
         })
+    }
+
+    /// The tests of a head. Nobody holds them: a server needs those of none but programs that are to be approved.
+    pub(crate) fn read_tests(source: &str, datum: &Datum) -> Result<Vec<TestCase>, ProgramFault> {
+        let fields = Fields::of(source, datum, "the head of a program", &HEAD_KEYS)?;
+        fields.items("tests")?.iter().map(|test| TestCase::read(source, test)).collect()
     }
 }
 
@@ -71,14 +73,14 @@ fn short(fields: &Fields<'_>, key: &str, text: &str, most: usize) -> Result<(), 
     }
 }
 
-fn limits(source: &str, fields: &Fields<'_>) -> Result<ProgramLimits, ProgramFault> {
-    let Some(given) = fields.get("limits") else { return Ok(ProgramLimits::default()) };
+fn limits(source: &str, fields: &Fields<'_>) -> Result<Option<Box<ProgramLimits>>, ProgramFault> {
+    let Some(given) = fields.get("limits") else { return Ok(None) };
     let limits = Fields::of(source, given, ":limits", &LIMIT_KEYS)?;
     let calls = limits.count("calls")?.map(|calls| u32::try_from(calls).unwrap_or(u32::MAX));
-    Ok(ProgramLimits {
+    Ok(Some(Box::new(ProgramLimits {
         timeout: limits.count("timeout-ms")?.map(Duration::from_millis),
         steps: limits.count("steps")?,
         memory_bytes: limits.count("memory-bytes")?,
         calls,
-    })
+    })))
 }

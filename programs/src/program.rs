@@ -13,6 +13,7 @@ use ptc_vm::machine::Setup;
 
 use crate::head::ProgramHead;
 use crate::name::ProgramName;
+use crate::test_case::TestCase;
 use ptc_host::engine::kept::ProgramFault;
 
 /// Largest file, in bytes.
@@ -64,6 +65,13 @@ impl KeptProgram {
         compile(&link(text, true, calls.iter().map(|called| (called.as_str(), "{}"))))?;
         let digest = sha256_hex(text.as_bytes()).into();
         Ok(KeptProgram { digest, name, text: text.into(), head: read, calls: calls.into() })
+    }
+
+    /// The tests of its head, read of its text.
+    #[must_use]
+    pub fn tests(&self) -> Vec<TestCase> {
+        let head = read_head(&self.text, NAMESPACE).ok();
+        head.and_then(|head| ProgramHead::read_tests(&self.text, &head.datum).ok()).unwrap_or_default()
     }
 }
 
@@ -125,7 +133,7 @@ mod tests {
         let program = read(&WHOLE.replace("undefined-later", "inc").replace("(defn inc [x] x)", "")).unwrap();
         let head = &program.head;
         assert_eq!(
-            (head.title.as_deref(), head.description.as_str()),
+            (head.title.as_deref(), &*head.description),
             (Some("Open invoices"), "Adds up the open invoices of a customer.")
         );
         assert_eq!(
@@ -133,9 +141,11 @@ mod tests {
             r#"{"type":"object","properties":{"customer":{"type":"string"}},"required":["customer"],"additionalProperties":false}"#
         );
         assert!(head.tools.names("billing", "list_invoices") && !head.tools.names("billing", "delete"));
-        assert_eq!(head.limits.calls, Some(20));
-        assert_eq!(head.tests[0].replies.len(), 2);
-        assert_eq!(head.tests[0].title(), "two");
+        assert_eq!(head.limits.as_ref().and_then(|limits| limits.calls), Some(20));
+        let tests = program.tests();
+        assert_eq!((tests.len(), head.tests), (1, 1));
+        assert_eq!(tests[0].replies.len(), 2);
+        assert_eq!(tests[0].title(), "two");
     }
 
     #[test]

@@ -272,7 +272,7 @@ mod tests {
         );
         let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let recorder = Arc::new(Recorder::default());
-        let (upstreams, asker) = crate::replay::replaying(&first.head.tests[0]);
+        let (upstreams, asker) = crate::replay::replaying(&first.tests()[0]);
         let upstreams = Arc::new(ObservedCalls::new(upstreams, recorder.clone())) as Arc<dyn HostCalls>;
         let template = EvalRequest {
             upstreams: Some(upstreams),
@@ -289,7 +289,7 @@ mod tests {
             &engine,
             &again,
             &linked(&again, &BTreeMap::new()),
-            &again.head.tests[0],
+            &again.tests()[0],
             EvalRequest::new(""),
         )
         .await;

@@ -374,7 +374,7 @@ mod tests {
         let engine = Engine::start(EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
         let mut reports = Vec::new();
         let linked: Arc<str> = link(text, true, []).into();
-        for test in &program.head.tests {
+        for test in &program.tests() {
             reports.push(run_test(&engine, &program, &linked, test, EvalRequest::new("")).await);
         }
         reports
@@ -497,7 +497,7 @@ mod tests {
         ] {
             let linked: Arc<str> = link(main, true, [("b", called(tools).as_str())]).into();
             let report =
-                run_test(&engine, &program, &linked, &program.head.tests[0], EvalRequest::new("")).await;
+                run_test(&engine, &program, &linked, &program.tests()[0], EvalRequest::new("")).await;
             match failure {
                 None => assert_eq!((report.failures, report.calls), (Vec::new(), 2)),
                 Some(text) => assert!(report.failures[0].contains(text), "{report:?}"),

@@ -14,7 +14,7 @@ impl KeptProgram {
     /// its limits holds within those of `template`.
     #[must_use]
     pub fn request(&self, text: Arc<str>, arguments: Arc<str>, template: EvalRequest) -> EvalRequest {
-        let mut limits = self.head.limits.within(template.limits);
+        let mut limits = self.head.limits.as_deref().copied().unwrap_or_default().within(template.limits);
         // The operator's file, and no text of a model.
         limits.program_bytes = limits.program_bytes.max(text.len());
         let mut request = EvalRequest { limits, ..template };
@@ -22,7 +22,7 @@ impl KeptProgram {
         request.context = Some(arguments);
         request.input = Some(self.head.input.clone());
         request.strict_data = true;
-        request.output_schema = self.head.output.as_ref().and_then(ProgramSchema::checks).cloned();
+        request.output_schema = self.head.output.as_deref().and_then(ProgramSchema::checks).cloned();
         request.render.json = true;
         request
     }

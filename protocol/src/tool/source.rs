@@ -45,11 +45,17 @@ pub enum SourcePlace {
     Last,
 }
 
+/// The tools of a listing, sorted by name; each name once.
+enum ListedDefinitions {
+    Held(Vec<Definition>),
+    /// Made when they are rendered, of what their source holds.
+    Made(Box<dyn Fn() -> Vec<Definition> + Send + Sync>),
+}
+
 /// A part of the tools of a source, rendered when it is first listed.
 pub struct SourceListing {
     label: Arc<str>,
-    /// Sorted by name; each name once.
-    definitions: Vec<Definition>,
+    definitions: ListedDefinitions,
     /// For each style.
     sections: [[OnceLock<Arc<Section>>; SchemaDialect::ALL.len()]; LongText::ALL.len()],
 }
@@ -59,6 +65,17 @@ impl SourceListing {
     pub fn new(label: impl Into<Arc<str>>, mut definitions: Vec<Definition>) -> SourceListing {
         definitions.sort_by(|a, b| a.name.cmp(&b.name));
         definitions.dedup_by(|later, first| later.name == first.name);
+        let definitions = ListedDefinitions::Held(definitions);
+        SourceListing { label: label.into(), definitions, sections: Default::default() }
+    }
+
+    /// The part of this label, whose tools `make` gives whenever they are asked for: sorted by name, each name once, and the same
+    /// each time.
+    pub fn made(
+        label: impl Into<Arc<str>>,
+        make: impl Fn() -> Vec<Definition> + Send + Sync + 'static,
+    ) -> SourceListing {
+        let definitions = ListedDefinitions::Made(Box::new(make));
         SourceListing { label: label.into(), definitions, sections: Default::default() }
     }
 
@@ -67,20 +84,21 @@ impl SourceListing {
         &self.label
     }
 
-    /// Its tools, sorted by name.
-    pub fn definitions(&self) -> &[Definition] {
-        &self.definitions
-    }
-
-    /// The tool of that name.
-    pub fn definition(&self, name: &str) -> Option<&Definition> {
-        let at = self.definitions.binary_search_by(|known| (*known.name).cmp(name)).ok()?;
-        self.definitions.get(at)
+    /// The tools that it holds, sorted by name: none of those that are [made](Self::made).
+    pub fn held(&self) -> &[Definition] {
+        match &self.definitions {
+            ListedDefinitions::Held(definitions) => definitions,
+            ListedDefinitions::Made(_) => &[],
+        }
     }
 
     /// Its text for clients of this style.
     pub(super) fn section(&self, style: ListStyle) -> Arc<Section> {
         let section = &self.sections[style.long_text as usize][style.schemas as usize];
-        section.get_or_init(|| Arc::new(rendered(&self.definitions, style))).clone()
+        let render = || match &self.definitions {
+            ListedDefinitions::Held(definitions) => rendered(definitions, style),
+            ListedDefinitions::Made(make) => rendered(&make(), style),
+        };
+        section.get_or_init(|| Arc::new(render())).clone()
     }
 }

@@ -49,8 +49,8 @@ impl DraftCheck {
                 set.programs().map(|served| (served.program.name.clone(), served.program.clone())).collect();
             linked_with(program, &served)?
         };
-        let mut reports = Vec::with_capacity(program.head.tests.len());
-        for test in &program.head.tests {
+        let mut reports = Vec::with_capacity(program.head.tests);
+        for test in &program.tests() {
             let template = EvalRequest {
                 limits: self.limits,
                 principal: Some(principal.shared_name()),

@@ -112,18 +112,18 @@ impl ExposedTools {
     fn listings_of(&self, view: &View<'_>) -> Vec<Arc<SourceListing>> {
         let catalog = view.advertised();
         let mut listings: Vec<_> = catalog.entries().iter().map(|entry| self.listing_of(entry)).collect();
-        listings.retain(|listing| !listing.definitions().is_empty());
+        listings.retain(|listing| !listing.held().is_empty());
         let several = catalog.names_of_several();
         if !several.is_empty() {
             self.tell_names(&catalog);
             let without = |listing: &Arc<SourceListing>| {
                 let kept =
-                    listing.definitions().iter().filter(|tool| !several.contains(&*tool.name)).cloned();
+                    listing.held().iter().filter(|tool| !several.contains(&*tool.name)).cloned();
                 Arc::new(SourceListing::new(listing.label().clone(), kept.collect()))
             };
             listings = listings.iter().map(without).collect();
         }
-        listings.retain(|listing| !listing.definitions().is_empty());
+        listings.retain(|listing| !listing.held().is_empty());
         listings
     }
 
@@ -162,7 +162,7 @@ impl ExposedTools {
             };
         }
         let listings = self.listings_of(&view);
-        let Some(listing) = listings.iter().find(|listing| listing.definition(name).is_some()) else {
+        let Some(listing) = listings.iter().find(|listing| has(listing, name)) else {
             return catalog.entries().iter().find_map(|entry| self.withheld(entry, name));
         };
         let entry = catalog.server(listing.label())?;
@@ -182,6 +182,10 @@ impl ExposedTools {
     fn is_own(&self, name: &str) -> bool {
         self.own_names.iter().any(|own| own == name)
     }
+}
+
+fn has(listing: &SourceListing, name: &str) -> bool {
+    listing.held().binary_search_by(|known| (*known.name).cmp(name)).is_ok()
 }
 
 impl ToolSource for ExposedTools {

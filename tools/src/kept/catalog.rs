@@ -28,9 +28,9 @@ pub(super) fn described(program: &KeptProgram) -> DescribedProgram {
     let head = &program.head;
     DescribedProgram {
         name: program.name.to_string(),
-        description: head.description.clone(),
+        description: head.description.to_string(),
         input: head.input.value(),
-        output: head.output.as_ref().map(ProgramSchema::value),
+        output: head.output.as_deref().map(ProgramSchema::value),
     }
 }
 

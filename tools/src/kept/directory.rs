@@ -11,8 +11,8 @@ use ptc_host::sync::Mutex;
 use ptc_programs::staleness::check_named_tools;
 use tracing::{info, warn};
 
-use super::judged::{JudgedProgram, JudgedSet, remarks_on_tools};
-use super::set::CurrentPrograms;
+use super::judged::{Hints, JudgedProgram, JudgedSet, definition, remarks_on_tools};
+use super::set::{CurrentPrograms, ServedProgram};
 use ptc_protocol::principal::Principal;
 use ptc_protocol::tool::{SourceListing, ToolName};
 use ptc_runs::Runs;
@@ -47,7 +47,7 @@ struct Judgement {
     judged: Arc<JudgedSet>,
     revision: u64,
     /// The listings of callers, those that were used last first; `None`: without a policy.
-    listings: VecDeque<(Option<Arc<Grant>>, Arc<SourceListing>)>,
+    listings: VecDeque<(Option<Arc<Grant>>, Option<Arc<SourceListing>>)>,
     /// What the log has been told of programs that are not served as they are.
     told: BTreeSet<String>,
 }
@@ -153,8 +153,8 @@ impl KeptDirectory {
         }
     }
 
-    /// The tools that a caller is listed. Callers of one grant share the list. `runs`: what calls may become.
-    pub(super) fn listing(&self, caller: &Principal, runs: Option<&Arc<Runs>>) -> Arc<SourceListing> {
+    /// The tools that a caller is listed, if there are any. Callers of one grant share the list. `runs`: what calls may become.
+    pub(super) fn listing(&self, caller: &Principal, runs: Option<&Arc<Runs>>) -> Option<Arc<SourceListing>> {
         let judged = self.judged();
         let grant = caller.authority().map(|authority| authority.grant.clone());
         let is_of = |known: &Option<Arc<Grant>>| match (known, &grant) {
@@ -172,11 +172,18 @@ impl KeptDirectory {
                 return listing;
             }
         }
-        let definitions = self.with_view(caller, |view| {
+        let seen: Box<[(Arc<ServedProgram>, Hints)]> = self.with_view(caller, |view| {
             let seen = judged.programs.iter().filter(|program| program.is_for(view));
-            seen.map(|program| program.definition(runs)).collect()
+            seen.map(|program| (program.served.clone(), program.hints)).collect()
         });
-        let listing = Arc::new(SourceListing::new("", definitions));
+        // What is listed of a program is made of what the set holds.
+        let listing = (!seen.is_empty()).then(|| {
+            let runs = runs.cloned();
+            let definitions = move || {
+                seen.iter().map(|(served, hints)| definition(served, *hints, runs.as_ref())).collect()
+            };
+            Arc::new(SourceListing::made("", definitions))
+        });
         let mut judgement = self.judgement.lock();
         if Arc::ptr_eq(&judgement.judged, &judged) {
             judgement.listings.truncate(MOST_GRANTS - 1);

@@ -45,11 +45,6 @@ impl JudgedProgram {
         })
     }
 
-    /// How it is listed.
-    pub(super) fn definition(&self, runs: Option<&Arc<Runs>>) -> Definition {
-        definition(&self.served, self.hints, runs)
-    }
-
     /// Whether it is listed as another one was, to the same callers.
     fn is_listed_as(&self, other: &JudgedProgram) -> bool {
         self.served.program.digest == other.served.program.digest
@@ -277,7 +272,7 @@ impl Hints {
 /// The schema of a program's value, where clients get that as structured content: those that know the protocol of 2025 refuse a list
 /// with a schema of anything but objects as a whole.
 pub(super) fn output_schema(served: &ServedProgram) -> Option<&ProgramSchema> {
-    served.program.head.output.as_ref().filter(|schema| schema.is_of_objects)
+    served.program.head.output.as_deref().filter(|schema| schema.is_of_objects)
 }
 
 /// How a program is listed, whose tools say this of themselves. `runs`: what its calls may become.

@@ -56,8 +56,7 @@ impl KeptTools {
 
 impl ToolSource for KeptTools {
     fn listings(&self, caller: &Principal) -> Vec<Arc<SourceListing>> {
-        let listing = self.directory.listing(caller, self.parts.options.runs.as_ref());
-        if listing.definitions().is_empty() { Vec::new() } else { vec![listing] }
+        self.directory.listing(caller, self.parts.options.runs.as_ref()).into_iter().collect()
     }
 
     fn find(&self, name: &str, caller: &Principal) -> Option<(ToolName, Arc<dyn Tool>)> {

@@ -218,7 +218,7 @@ mod tests {
         let text: Arc<str> = format!("\u{c}{one}\n\u{c};program/c\n{{:description \"y\"}}\n1").into();
         let read = ServedProgram::of_text("a_b", &text).unwrap();
         assert_eq!((read.program.name.as_str(), &*read.program.text), ("a-b", one));
-        assert_eq!((read.program.head.limits.calls, &read.text), (Some(3), &text));
+        assert_eq!((read.program.head.limits.as_ref().unwrap().calls, &read.text), (Some(3), &text));
         for (tool, text) in [("a_b", "1"), ("lisp_eval", &*text), ("a_b", "\u{c}(")] {
             assert!(ServedProgram::of_text(tool, &text.into()).is_none(), "{tool}");
         }

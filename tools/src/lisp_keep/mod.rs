@@ -151,7 +151,7 @@ impl KeepParts {
             }
         };
         tracing::info!(event = "draft_written", program = %name, owner = principal.hash(), replaced);
-        self.answer(&draft, program.head.tests.len(), ran, replaced)
+        self.answer(&draft, program.head.tests, ran, replaced)
     }
 
     fn answer(&self, draft: &Draft, tests: usize, ran: &RecentProgram, replaced: bool) -> ToolReply {

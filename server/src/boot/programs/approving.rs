@@ -201,7 +201,7 @@ impl Parts {
         let linked =
             time::spawn_blocking(move || linking.linked(&of)).await.map_err(|fault| fault.to_string())??;
         let limits = Limits::with(ChosenLimits::default(), true);
-        for test in &program.head.tests {
+        for test in &program.tests() {
             let template = EvalRequest { limits, ..EvalRequest::new("") };
             let report = run_test(&self.engine, program, &linked, test, template).await;
             if let Some(failure) = report.failure() {

@@ -100,7 +100,7 @@ fn row_json(name: &ProgramName, found: &FolderProgram, stale: &StalePrograms<'_>
         Ok(program) => json!({
             "name": name.as_str(), "standing": word, "why": why,
             "description": program.head.description, "digest": program.digest,
-            "tools": program.head.tools.patterns().collect::<Vec<_>>(), "tests": program.head.tests.len(),
+            "tools": program.head.tools.patterns().collect::<Vec<_>>(), "tests": program.head.tests,
         }),
     }
 }

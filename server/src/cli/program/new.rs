@@ -56,6 +56,6 @@ mod tests {
     #[test]
     fn the_file_of_a_new_program_can_be_used() {
         let program = KeptProgram::read(ProgramName::new("greet").unwrap(), &template("greet")).unwrap();
-        assert_eq!(program.head.tests.len(), 1);
+        assert_eq!(program.head.tests, 1);
     }
 }

@@ -35,11 +35,11 @@ pub(super) fn run(
     if as_json {
         print_json(&json!({
             "name": name.as_str(), "tool": name.tool_name(), "title": head.title, "description": head.description,
-            "input": head.input.value(), "output": head.output.as_ref().map(ProgramSchema::value),
+            "input": head.input.value(), "output": head.output.as_deref().map(ProgramSchema::value),
             "tools": head.tools.patterns().collect::<Vec<_>>(),
             "calls": program.calls.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
             "standing": word, "why_stale": stale.iter().map(StaleTool::reason).collect::<Vec<_>>(), "digest": program.digest,
-            "tests": head.tests.len(),
+            "tests": head.tests,
             "approved": approval.map(|approval| json!({
                 "by": approval.by, "at": approval.at, "digest": approval.digest, "holds_no_definition_of": unheld(&head.tools, &approval.tools),
             })),
@@ -57,7 +57,7 @@ pub(super) fn run(
     head.output.iter().for_each(|output| data("output", &edn(&output.value(), 13)));
     line("may call", &list(head.tools.patterns().collect()));
     line("calls", &list(program.calls.iter().map(ToString::to_string).collect()));
-    line("tests", &head.tests.len().to_string());
+    line("tests", &head.tests.to_string());
     line("digest", &program.digest);
     let why = match &standing {
         Standing::Changed(misfit) => format!("changed: {misfit}"),

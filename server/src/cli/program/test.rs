@@ -91,7 +91,7 @@ pub(super) async fn run(place: &PlaceArgs, args: &TestArgs, as_json: bool) -> Re
         let live = LiveCalls::open(&args.limits).await?;
         for (report, chosen) in reports.iter_mut().zip(&programs) {
             let Ok(program) = &chosen.program else { continue };
-            for (test, told) in program.head.tests.iter().zip(&mut report.tests) {
+            for (test, told) in program.tests().iter().zip(&mut report.tests) {
                 let differences = live.differences(test).await;
                 told.failures.extend(differences.found);
                 report.not_asked.extend(differences.not_asked);
@@ -125,7 +125,7 @@ pub(super) async fn reports(
         match program.and_then(|program| Ok((folder.linked(&program)?, program))) {
             Err(fault) => report.fault = Some(fault),
             Ok((linked, program)) => {
-                for test in &program.head.tests {
+                for test in &program.tests() {
                     let template = EvalRequest { limits, ..EvalRequest::new("") };
                     report.tests.push(run_test(&engine, &program, &linked, test, template).await);
                 }

@@ -110,7 +110,8 @@ pub(super) async fn tell_unasked(
     call: &UpstreamCall,
 ) {
     // Its caller may not even see the upstream by now; they were asked about the arguments as the tool would have got them.
-    let catalog = aggregator.unfiltered().present();
+    let all = aggregator.unfiltered();
+    let catalog = all.present();
     let arguments = match (check_large_call(&catalog, call).await, &call.arguments) {
         (Ok(checked), _) => checked.arguments,
         (Err(_), Ok(arguments)) => Cow::Borrowed(&*arguments.json),
@@ -118,8 +119,7 @@ pub(super) async fn tell_unasked(
     };
     let digest = ArgumentsDigest::of_sent(&arguments).await;
     let (Ok(call), Ok(form)) = (asked_call(tool, &arguments, digest), Form::parse(SCHEMA)) else { return };
-    let level =
-        aggregator.unfiltered().member(upstream).and_then(|member| needed(&member.config, tool, None));
+    let level = all.member(upstream).and_then(|member| needed(&member.config, tool, None));
     desk.tell_unasked_approval(Question {
         kind: QuestionKind::Approval,
         message: message(upstream, &call),

@@ -13,7 +13,7 @@ const UNFILTERED: [(&str, usize, &str); 23] = [
     (
         "host/src/aggregator/approval.rs",
         1,
-        "the level of an approval that people gave to a call which its caller may not make any more",
+        "the level and the arguments of an approval that people gave to a call which its caller may not make any more",
     ),
     (
         "host/src/aggregator/current_upstreams.rs",

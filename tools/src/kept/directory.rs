@@ -41,13 +41,16 @@ pub struct KeptDirectory {
     judgement: Mutex<Judgement>,
 }
 
+/// The tools that callers are listed, if there are any.
+type Listed = Option<Arc<SourceListing>>;
+
 /// The set that was judged last.
 #[derive(Default)]
 struct Judgement {
     judged: Arc<JudgedSet>,
     revision: u64,
     /// The listings of callers, those that were used last first; `None`: without a policy.
-    listings: VecDeque<(Option<Arc<Grant>>, Option<Arc<SourceListing>>)>,
+    listings: VecDeque<(Option<Arc<Grant>>, Listed)>,
     /// What the log has been told of programs that are not served as they are.
     told: BTreeSet<String>,
 }
@@ -154,7 +157,7 @@ impl KeptDirectory {
     }
 
     /// The tools that a caller is listed, if there are any. Callers of one grant share the list. `runs`: what calls may become.
-    pub(super) fn listing(&self, caller: &Principal, runs: Option<&Arc<Runs>>) -> Option<Arc<SourceListing>> {
+    pub(super) fn listing(&self, caller: &Principal, runs: Option<&Arc<Runs>>) -> Listed {
         let judged = self.judged();
         let grant = caller.authority().map(|authority| authority.grant.clone());
         let is_of = |known: &Option<Arc<Grant>>| match (known, &grant) {

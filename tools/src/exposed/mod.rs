@@ -117,8 +117,7 @@ impl ExposedTools {
         if !several.is_empty() {
             self.tell_names(&catalog);
             let without = |listing: &Arc<SourceListing>| {
-                let kept =
-                    listing.held().iter().filter(|tool| !several.contains(&*tool.name)).cloned();
+                let kept = listing.held().iter().filter(|tool| !several.contains(&*tool.name)).cloned();
                 Arc::new(SourceListing::new(listing.label().clone(), kept.collect()))
             };
             listings = listings.iter().map(without).collect();

@@ -6,8 +6,8 @@ use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::params::ParamsMember;
 
-use super::client_schemas::SchemaDialect;
 use super::elicitation::Elicitation;
+use super::schemas::SchemaDialect;
 
 /// The facts about a client of the handshake era besides its revision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use ptc_mcp::json::{Map, Object, Value, object_text, write_array};
+use ptc_mcp::json::{Object, Value, object_text, write_array};
 
 use ptc_protocol::report::ErrorReason;
+use ptc_protocol::schemas::change_parts;
 use ptc_runs::Runs;
 
 /// A string.
@@ -127,30 +128,6 @@ fn rebase(schema: &mut Value) {
         }
         true
     });
-}
-
-/// Has `change` see each part of a schema, the outer ones first, and not what is data; nor what is within a part of which it says `false`.
-pub(crate) fn change_parts(schema: &mut Value, change: &mut impl FnMut(&mut Map) -> bool) {
-    match schema {
-        Value::Object(members) => {
-            if !change(members) {
-                return;
-            }
-            for (keyword, value) in members {
-                match (keyword.as_str(), value) {
-                    ("default" | "const" | "enum" | "examples", _) => {}
-                    // Their members are names.
-                    (
-                        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-                        Value::Object(named),
-                    ) => named.values_mut().for_each(|value| change_parts(value, change)),
-                    (_, value) => change_parts(value, change),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| change_parts(item, change)),
-        _ => {}
-    }
 }
 
 /// The branch of a cancelled run.

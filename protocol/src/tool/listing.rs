@@ -205,7 +205,7 @@ fn write_definition(out: &mut Vec<u8>, definition: &Definition, style: ListStyle
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client_schemas::SchemaDialect;
+    use crate::schemas::SchemaDialect;
 
     fn definition(name: &str, description: String) -> Definition {
         Definition {

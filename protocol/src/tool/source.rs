@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use super::listing::{Section, rendered};
 use super::{Definition, Tool, ToolName};
 use crate::client::{ListStyle, LongText};
-use crate::client_schemas::SchemaDialect;
 use crate::principal::Principal;
+use crate::schemas::SchemaDialect;
 
 /// A set of tools that depends on the caller, and on what there is at the moment. A name that the product itself has is never
 /// looked for here.

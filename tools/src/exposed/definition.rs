@@ -5,10 +5,11 @@ use std::sync::Arc;
 use ptc_host::catalog::ToolEntry;
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Map, Value, json, object_text};
+use ptc_protocol::schemas::{change_parts, shown, shown_value};
 use ptc_protocol::tool::{Definition, ToolName};
 use ptc_runs::Runs;
 
-use crate::schemas::{change_parts, or_unfinished};
+use crate::schemas::or_unfinished;
 
 /// The schema of a tool's results. The list is refused as a whole by clients that know the protocol of 2025 if one of these is not of
 /// an object.
@@ -23,29 +24,30 @@ pub(super) fn definition(
     tool: &ToolEntry,
     runs: Option<&Arc<Runs>>,
 ) -> Definition {
-    let shown = |value: &Value| visible(&value.to_string()).into_owned();
     let mut input = tool.input_schema.clone();
     without_headers(&mut input);
     mend(&mut input);
     if let Some(members) = input.as_object_mut().filter(|members| !members.contains_key("type")) {
         members.insert("type".to_owned(), "object".into());
     }
+    shown(&mut input);
     let reference = format!("{server}/{}", tool.name);
     Definition {
         name,
         title: tool.title.clone().map(|title| visible(&title).into_owned().into()),
         description: visible(&tool.description).into_owned(),
-        input_schema: shown(&input),
+        input_schema: input.to_string(),
         output_schema: output_schema(tool).filter(|schema| leads_within(schema, schema)).map(|schema| {
             let mut schema = schema.clone();
             mend(&mut schema);
-            visible(&or_unfinished(&schema, runs)).into_owned()
+            shown(&mut schema);
+            or_unfinished(&schema, runs)
         }),
         annotations: tool
             .annotations
             .as_ref()
             .and_then(Value::as_object)
-            .map(|hints| shown(&hints_of(hints))),
+            .map(|hints| hints_of(hints).to_string()),
         meta: Some(object_text(|object| object.string("ptc/tool", &reference))),
         long: None,
     }
@@ -78,7 +80,9 @@ fn hints_of(hints: &Map) -> Value {
         _ => true,
     };
     let hints = hints.iter().filter(|(name, hint)| fits(name, hint));
-    Value::Object(hints.map(|(name, hint)| (name.clone(), hint.clone())).collect())
+    let mut hints = Value::Object(hints.map(|(name, hint)| (name.clone(), hint.clone())).collect());
+    shown_value(&mut hints);
+    hints
 }
 
 /// Whether the references of a schema lead into it: clients compile the schemas of results, and refuse the list of all tools for one

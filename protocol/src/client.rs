@@ -83,14 +83,14 @@ const fn client(
 /// with Claude Code, Codex, Gemini CLI and opencode: all others count as truncating. The schemas are those that the interfaces of
 /// the models take which they mostly use.
 const CLIENTS: [KnownClient; 8] = [
-    client("claude", 45_000, LongText::Nowhere, SchemaDialect::PlainTop),
-    client("claude-code", 45_000, LongText::Parameter, SchemaDialect::PlainTop),
-    client("opencode", 45_000, LongText::Tool, SchemaDialect::PlainTop),
+    client("claude", 45_000, LongText::Nowhere, SchemaDialect::PlainNames),
+    client("claude-code", 45_000, LongText::Parameter, SchemaDialect::PlainNames),
+    client("opencode", 45_000, LongText::Tool, SchemaDialect::PlainNames),
     client("gemini", 36_000, LongText::Tool, SchemaDialect::Gemini),
     client("qwen", 20_000, LongText::Nowhere, SchemaDialect::PlainTop),
-    client("copilot", 17_000, LongText::Nowhere, SchemaDialect::PlainTop),
+    client("copilot", 17_000, LongText::Nowhere, SchemaDialect::PlainNames),
     client("codex", 9_000, LongText::Tool, SchemaDialect::PlainTop),
-    client("cline", 6_000, LongText::Nowhere, SchemaDialect::PlainTop),
+    client("cline", 6_000, LongText::Nowhere, SchemaDialect::PlainNames),
 ];
 
 impl KnownClient {

@@ -3,7 +3,7 @@
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Map, Value, json};
 
-use super::parts::{NAMED, change_parts};
+use super::parts::change_parts;
 
 /// Keywords with what else goes with them: it would forbid more without them.
 const TOGETHER: [(&str, &[&str]); 4] = [
@@ -51,7 +51,7 @@ pub(super) fn loosen(schema: &mut Value, change: &mut impl FnMut(&mut Map) -> bo
 }
 
 /// Whether a reference into the schema leads nowhere.
-fn is_astray(reference: &Value, whole: &Value) -> bool {
+pub(super) fn is_astray(reference: &Value, whole: &Value) -> bool {
     let pointer = reference.as_str().and_then(|text| text.strip_prefix('#'));
     pointer.is_some_and(|pointer| {
         (pointer.is_empty() || pointer.starts_with('/')) && whole.pointer(pointer).is_none()
@@ -68,53 +68,34 @@ pub(super) fn take_off(part: &mut Map, keyword: &str) -> bool {
     is_there
 }
 
-/// Leaves out what stands under names that do not fit, and says in the description which properties a value may have beside those
-/// listed; whether there were such names.
+/// Leaves out the properties whose names do not fit, and says in the description that there are such; whether there were any.
 pub(super) fn leave_out(part: &mut Map, fits: impl Fn(&str) -> bool) -> bool {
-    let is_list = |names: &Value| names.as_array().is_some_and(|names| names.iter().all(Value::is_string));
     let mut required = Vec::new();
     if let Some(Value::Array(names)) = part.get_mut("required") {
-        let is_out = |name: &mut Value| name.as_str().is_some_and(|name| !fits(name));
-        required.extend(names.extract_if(.., is_out));
+        required.extend(names.extract_if(.., |name| name.as_str().is_some_and(|name| !fits(name))));
         if names.is_empty() && !required.is_empty() {
             part.remove("required");
         }
     }
     let mut left_out: Vec<(Value, Value)> = Vec::new();
-    let mut is_looser = !required.is_empty();
-    for keyword in NAMED.into_iter().chain(["dependentRequired"]) {
-        let Some(Value::Object(named)) = part.get_mut(keyword) else { continue };
-        let names: Vec<String> = named.keys().filter(|name| !fits(name)).cloned().collect();
-        for name in &names {
-            let schema = named.remove(name).unwrap_or_default();
-            if keyword == "properties" {
-                left_out.push((name.as_str().into(), schema));
-            }
-        }
-        if keyword.starts_with("depend") {
-            let before = named.len();
-            named.retain(|_, names| {
-                !is_list(names) || names.as_array().into_iter().flatten().filter_map(Value::as_str).all(&fits)
-            });
-            is_looser |= before > named.len();
-        }
-        is_looser |= !names.is_empty();
-        if !names.is_empty() && keyword.ends_with("roperties") {
-            part.remove("additionalProperties");
-        }
+    if let Some(Value::Object(properties)) = part.get_mut("properties") {
+        let names: Vec<String> = properties.keys().filter(|name| !fits(name)).cloned().collect();
+        let schemas = names.iter().map(|name| properties.remove(name).unwrap_or_default());
+        left_out = schemas.zip(&names).map(|(schema, name)| (name.as_str().into(), schema)).collect();
     }
     for name in &required {
         if !left_out.iter().any(|(known, _)| known == name) {
             left_out.push((name.clone(), Value::Null));
         }
     }
-    if !left_out.is_empty() {
-        let listed = left_out.iter().map(|(name, schema)| property(name, schema, required.contains(name)));
-        let listed: Vec<_> = listed.collect();
-        note(part, &format!("More properties, by their names in JSON: {}.", listed.join("; ")));
-        part.remove("additionalProperties");
+    if left_out.is_empty() {
+        return false;
     }
-    is_looser
+    let listed = left_out.iter().map(|(name, schema)| property(name, schema, required.contains(name)));
+    let listed: Vec<_> = listed.collect();
+    note(part, &format!("More properties, by their names in JSON: {}.", listed.join("; ")));
+    part.remove("additionalProperties");
+    true
 }
 
 /// What is said of a property that cannot be listed.

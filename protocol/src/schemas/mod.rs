@@ -2,10 +2,19 @@
 //! forbid what the original allows.
 
 mod dialect;
+mod gemini;
 mod loosen;
 mod parts;
+mod pattern;
+mod plain_top;
+mod references;
 mod shown;
+mod well_formed;
 
 pub use dialect::SchemaDialect;
 pub use parts::change_parts;
 pub use shown::{shown, shown_value};
+pub use well_formed::{Use, mend};
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use ptc_host::visible::visible;
 use ptc_mcp::json::{Map, Value};
 
 use super::loosen::{as_json, leave_out, loosen, note, take_off};
+use super::parts::NAMED;
 
 /// Keywords whose texts mean something else with escapes in them.
 const EXACT: [&str; 16] = [
@@ -54,9 +55,22 @@ pub fn shown_value(value: &mut Value) {
 
 fn show(part: &mut Map) -> bool {
     let mut is_looser = leave_out(part, |name| !hides(name));
+    for keyword in NAMED.into_iter().chain(["dependentRequired"]) {
+        let Some(Value::Object(named)) = part.get_mut(keyword) else { continue };
+        let before = named.len();
+        named.retain(|name, value| !hides(name) && !(value.is_array() && has_hidden_text(value)));
+        if named.len() < before {
+            is_looser = true;
+            if keyword == "patternProperties" {
+                part.remove("additionalProperties");
+            }
+        }
+    }
     let keywords: Vec<String> = part.keys().cloned().collect();
     for keyword in keywords {
-        let Some(value) = part.get_mut(&keyword) else { continue };
+        let Some(value) = part.get_mut(&keyword).filter(|_| !NAMED.contains(&keyword.as_str())) else {
+            continue;
+        };
         if hides(&keyword) || EXACT.contains(&keyword.as_str()) && has_hidden_text(value) {
             let values = match keyword.as_str() {
                 "enum" => value.as_array().map(|values| values.iter().map(as_json).collect()),

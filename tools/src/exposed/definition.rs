@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ptc_host::catalog::ToolEntry;
 use ptc_host::visible::visible;
-use ptc_mcp::json::{Map, Value, json, object_text};
-use ptc_protocol::schemas::{change_parts, shown, shown_value};
+use ptc_mcp::json::{Map, Value, object_text};
+use ptc_protocol::schemas::{Use, change_parts, mend, shown, shown_value};
 use ptc_protocol::tool::{Definition, ToolName};
 use ptc_runs::Runs;
 
@@ -26,7 +26,7 @@ pub(super) fn definition(
 ) -> Definition {
     let mut input = tool.input_schema.clone();
     without_headers(&mut input);
-    mend(&mut input);
+    mend(&mut input, Use::Read);
     if let Some(members) = input.as_object_mut().filter(|members| !members.contains_key("type")) {
         members.insert("type".to_owned(), "object".into());
     }
@@ -37,9 +37,9 @@ pub(super) fn definition(
         title: tool.title.clone().map(|title| visible(&title).into_owned().into()),
         description: visible(&tool.description).into_owned(),
         input_schema: input.to_string(),
-        output_schema: output_schema(tool).filter(|schema| leads_within(schema, schema)).map(|schema| {
+        output_schema: output_schema(tool).map(|schema| {
             let mut schema = schema.clone();
-            mend(&mut schema);
+            mend(&mut schema, Use::Compiled);
             shown(&mut schema);
             or_unfinished(&schema, runs)
         }),
@@ -50,25 +50,6 @@ pub(super) fn definition(
             .map(|hints| hints_of(hints).to_string()),
         meta: Some(object_text(|object| object.string("ptc/tool", &reference))),
         long: None,
-    }
-}
-
-/// Takes off a schema what clients of the official SDKs refuse the list of all tools for: properties that are no schemas as objects, and
-/// names of required ones that are no list of texts.
-fn mend(schema: &mut Value) {
-    let Some(members) = schema.as_object_mut() else { return };
-    match members.get_mut("properties") {
-        Some(Value::Object(properties)) => {
-            for property in properties.values_mut().filter(|property| !property.is_object()) {
-                *property = if *property == false { json!({"not": {}}) } else { json!({}) };
-            }
-        }
-        Some(_) => drop(members.remove("properties")),
-        None => {}
-    }
-    let is_list = |names: &Value| names.as_array().is_some_and(|names| names.iter().all(Value::is_string));
-    if members.get("required").is_some_and(|names| !is_list(names)) {
-        members.remove("required");
     }
 }
 
@@ -83,25 +64,6 @@ fn hints_of(hints: &Map) -> Value {
     let mut hints = Value::Object(hints.map(|(name, hint)| (name.clone(), hint.clone())).collect());
     shown_value(&mut hints);
     hints
-}
-
-/// Whether the references of a schema lead into it: clients compile the schemas of results, and refuse the list of all tools for one
-/// that they cannot. `part` is a part of `whole`.
-fn leads_within(part: &Value, whole: &Value) -> bool {
-    match part {
-        Value::Object(members) => members.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
-            ("default" | "const" | "enum" | "examples", _) => true,
-            ("$ref", Value::String(reference)) => match reference.strip_prefix('#') {
-                Some(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
-                    whole.pointer(pointer).is_some()
-                }
-                _ => false,
-            },
-            (_, value) => leads_within(value, whole),
-        }),
-        Value::Array(items) => items.iter().all(|item| leads_within(item, whole)),
-        _ => true,
-    }
 }
 
 /// Takes the annotations off a schema that have clients of its server repeat arguments in headers: our clients send arguments to
@@ -130,29 +92,13 @@ pub(super) fn undescribed(name: ToolName) -> Definition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ptc_mcp::json::json;
+
     #[test]
-    fn what_clients_refuse_a_list_for_is_mended() {
-        for (given, mended) in [
-            (json!({"properties": null, "required": null}), json!({})),
-            (json!({"properties": [], "required": "a"}), json!({})),
-            (
-                json!({"properties": {"a": true, "b": false, "c": {"type": "string"}}, "required": ["a"]}),
-                json!({"properties": {"a": {}, "b": {"not": {}}, "c": {"type": "string"}}, "required": ["a"]}),
-            ),
-        ] {
-            let mut schema = given;
-            mend(&mut schema);
-            assert_eq!(schema, mended);
-        }
-        let hints = json!({"readOnlyHint": "yes", "idempotentHint": true, "title": 5, "own": [1]});
-        assert_eq!(hints_of(hints.as_object().unwrap()), json!({"idempotentHint": true, "own": [1]}));
-        for (schema, is_whole) in [
-            (json!({"$defs": {"a": {}}, "items": [{"$ref": "#/$defs/a"}], "default": {"$ref": "x"}}), true),
-            (json!({"properties": {"a": {"$ref": "#/$defs/gone"}}}), false),
-            (json!({"properties": {"a": {"$ref": "https://x.example/y"}}}), false),
-        ] {
-            assert_eq!(leads_within(&schema, &schema), is_whole, "{schema}");
-        }
+    fn hints_are_of_the_kinds_that_clients_take_and_hide_nothing() {
+        let hints = json!({"readOnlyHint": "yes", "idempotentHint": true, "title": 5, "own": [1, {"a": "x\u{200b}", "\u{200b}": 2}]});
+        let expected = json!({"idempotentHint": true, "own": [1, {"a": "x\\u200b"}]});
+        assert_eq!(hints_of(hints.as_object().unwrap()), expected);
     }
 
     #[test]

@@ -66,34 +66,47 @@ fn without_program(message: &str) -> &str {
     }
 }
 
-/// The members of the result that a client gets for this one of an upstream.
+/// The members of the result that a client gets for this one of an upstream. `content` is read as programs read it: a text is a
+/// block, and what is no list has none. Clients take nothing but a list there, and an object as structured content.
 fn members(result: &str, is_error: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(result.len() + 64);
     out.extend_from_slice(if is_error { b"\"isError\":true" } else { b"\"isError\":false" });
-    let mut has_content = false;
+    let (mut content, mut structured) = (None, None);
     for (key, value) in Raw::parse(result).ok().and_then(Raw::members).into_iter().flatten() {
-        if OURS.contains(&&*key) || key == "content" && has_content {
-            continue;
+        match &*key {
+            "content" => content = content.or(Some(value)),
+            "structuredContent" => structured = structured.or(Some(value)),
+            key if OURS.contains(&key) => {}
+            key => write_member(&mut out, key, value.text()),
         }
-        out.push(b',');
-        write_string(&mut out, &key);
-        out.push(b':');
-        if key == "content" {
-            has_content = true;
-            // Some servers answer with a text where a list of blocks belongs.
-            if value.kind() == Kind::String {
-                out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
-                out.extend_from_slice(value.text().as_bytes());
-                out.extend_from_slice(b"}]");
-                continue;
-            }
-        }
-        out.extend_from_slice(value.text().as_bytes());
     }
-    if !has_content {
-        out.extend_from_slice(b",\"content\":[]");
+    let structured = structured.filter(|value| value.kind() != Kind::Null);
+    if let Some(object) = structured.filter(|value| value.kind() == Kind::Object) {
+        write_member(&mut out, "structuredContent", object.text());
+    }
+    out.extend_from_slice(b",\"content\":");
+    match content.filter(|content| matches!(content.kind(), Kind::Array | Kind::String)) {
+        Some(content) if content.kind() == Kind::Array => out.extend_from_slice(content.text().as_bytes()),
+        Some(text) => write_text_block(&mut out, |out| out.extend_from_slice(text.text().as_bytes())),
+        None => match structured {
+            Some(value) => write_text_block(&mut out, |out| write_string(out, value.text())),
+            None => out.extend_from_slice(b"[]"),
+        },
     }
     out
+}
+
+fn write_member(out: &mut Vec<u8>, key: &str, value: &str) {
+    out.push(b',');
+    write_string(out, key);
+    out.push(b':');
+    out.extend_from_slice(value.as_bytes());
+}
+
+fn write_text_block(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
+    write(out);
+    out.extend_from_slice(b"}]");
 }
 
 /// The reply for the body of a REST service.
@@ -154,6 +167,24 @@ mod tests {
         let text = json!({"isError": false, "content": [{"type": "text", "text": "x"}]});
         assert_eq!(passed(r#"{"content":"x"}"#, false), text);
         assert_eq!(passed(r#"{"content":"x","content":[1]}"#, false), text);
+        for content in [r#""content":null,"#, r#""content":{"type":"text"},"#, r#""content":7,"#, ""] {
+            let empty = json!({"isError": true, "content": []});
+            assert_eq!(
+                passed(&format!(r#"{{{content}"structuredContent":null}}"#), true),
+                empty,
+                "{content}"
+            );
+            let told = json!({"isError": false, "structuredContent": {"a": "b"}, "content": [{"type": "text", "text": r#"{"a":"b"}"#}]});
+            assert_eq!(
+                passed(&format!(r#"{{{content}"structuredContent":{{"a":"b"}}}}"#), false),
+                told,
+                "{content}"
+            );
+            let list = json!({"isError": false, "content": [{"type": "text", "text": "[1]"}]});
+            assert_eq!(passed(&format!(r#"{{{content}"structuredContent":[1]}}"#), false), list, "{content}");
+        }
+        let both = json!({"isError": false, "structuredContent": {}, "content": []});
+        assert_eq!(passed(r#"{"structuredContent":{},"content":[]}"#, false), both);
     }
 
     #[test]

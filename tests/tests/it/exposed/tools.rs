@@ -105,8 +105,51 @@ fn a_client_that_takes_less_of_schemas_gets_an_adapted_one() {
     let mut client = Client::named("gemini-cli-mcp-client", folder, &json!({"s": upstream}), &flags, true);
     let (tools, _) = listed(&mut client);
     let look = tool(&tools, "s__look");
-    assert_eq!(look["inputSchema"], json!({"type": "object", "properties": {"at": {"type": "string"}}}));
+    let adapted = json!({"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]});
+    assert_eq!(look["inputSchema"], adapted);
     assert_eq!(look["_meta"]["ptc/inputSchema"], schema);
+}
+
+#[test]
+fn what_schemas_hide_is_seen_and_the_tool_is_called_by_its_own_names() {
+    let folder = folder();
+    let properties = json!({"na\u{200b}me": {"type": "string", "description": "x\u{202e}y"}, "filter[id]": {"enum": ["a\u{feff}", "b"]},
+        "plain": {"title": "t\u{e0041}"}});
+    let schema = json!({"type": "object", "properties": properties, "required": ["na\u{200b}me"], "additionalProperties": false});
+    let tool = json!({"name": "look", "inputSchema": schema, "annotations": {"title": "a\u{200b}b"},
+        "outputSchema": {"type": "object", "properties": {"p": {"pattern": "(?i)a", "description": "\u{200b}"}}}});
+    let upstream =
+        scripted(&folder, "s", &json!([tool]), &json!({"content": null, "structuredContent": {"p": "A"}}));
+    let flags = ["--expose", "tools", "--expose-only"];
+    let mut client = Client::named("claude-code", folder, &json!({"s": upstream}), &flags, true);
+    let (tools, _) = listed(&mut client);
+    let look = self::tool(&tools, "s__look");
+    let hidden = ["\u{200b}", "\u{202e}", "\u{feff}", "\u{e0041}"];
+    // What a client reads, after its parser has undone the escapes of JSON.
+    fn texts<'v>(value: &'v Value, all: &mut Vec<&'v str>) {
+        match value {
+            Value::String(text) => all.push(text),
+            Value::Array(items) => items.iter().for_each(|item| texts(item, all)),
+            Value::Object(members) => members.iter().for_each(|(name, value)| {
+                all.push(name);
+                texts(value, all);
+            }),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    texts(look, &mut all);
+    assert!(!all.iter().any(|text| hidden.iter().any(|hidden| text.contains(hidden))), "{look}");
+    assert_eq!(look["inputSchema"]["properties"], json!({"plain": {"title": "t\\udb40\\udc41"}}));
+    let told = look["inputSchema"]["description"].as_str().unwrap();
+    assert!(
+        told.contains(r#""na\u200bme" (string, required): x\u202ey"#) && told.contains(r#""filter[id]""#),
+        "{told}"
+    );
+    assert_eq!(look["outputSchema"]["properties"], json!({"p": {"description": "\\u200b"}}));
+    let answer = client.call("s__look", &json!({"na\u{200b}me": "x", "filter[id]": "a\u{feff}"}));
+    let content = json!([{"type": "text", "text": r#"{"p":"A"}"#}]);
+    assert_eq!((&answer["isError"], &answer["content"]), (&json!(false), &content), "{answer}");
 }
 
 #[test]

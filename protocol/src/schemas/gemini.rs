@@ -2,7 +2,7 @@
 
 use ptc_mcp::json::{Map, Value, json};
 
-use super::loosen::{as_json, note};
+use super::loosen::note_values;
 use super::plain_top::flattened;
 use super::references::References;
 
@@ -145,8 +145,7 @@ fn one_of_values(values: &[Value], kinds: &[&str], out: &mut Map) {
         out.insert("type".to_owned(), "string".into());
         out.insert("enum".to_owned(), texts.into_iter().map(Value::from).collect());
     } else if values.len() > nulls {
-        let values: Vec<_> = values.iter().map(as_json).collect();
-        note(out, &format!("One of these values, in JSON: {}.", values.join(", ")));
+        note_values(out, values);
     }
 }
 

@@ -113,13 +113,19 @@ fn property(name: &Value, schema: &Value, is_required: bool) -> String {
 }
 
 /// A value as JSON with its hidden characters escaped, which is the same value to a reader of JSON and no other.
-pub(super) fn as_json(value: &Value) -> String {
+fn as_json(value: &Value) -> String {
     visible(&value.to_string()).into_owned()
 }
 
 /// Adds to the description of a part.
-pub(super) fn note(part: &mut Map, text: &str) {
+fn note(part: &mut Map, text: &str) {
     let described = part.get("description").and_then(Value::as_str).filter(|text| !text.is_empty());
     let text = described.map_or_else(|| text.to_owned(), |described| format!("{described}\n{text}"));
     part.insert("description".to_owned(), text.into());
+}
+
+/// Adds to the description of a part that its value is one of these.
+pub(super) fn note_values(part: &mut Map, values: &[Value]) {
+    let values: Vec<_> = values.iter().map(as_json).collect();
+    note(part, &format!("One of these values, in JSON: {}.", values.join(", ")));
 }

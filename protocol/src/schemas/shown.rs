@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Map, Value};
 
-use super::loosen::{as_json, leave_out, loosen, note, take_off};
+use super::loosen::{leave_out, loosen, note_values, take_off};
 use super::parts::NAMED;
 
 /// Keywords whose texts mean something else with escapes in them.
@@ -33,7 +33,9 @@ const EXACT: [&str; 16] = [
 
 /// Makes the hidden characters of a schema visible to whoever parses it.
 pub fn shown(schema: &mut Value) {
-    loosen(schema, &mut show);
+    if has_hidden_text(schema) {
+        loosen(schema, &mut show);
+    }
 }
 
 /// Makes the hidden characters in the texts of a value visible to whoever parses it, and leaves out members whose names have some.
@@ -66,23 +68,22 @@ fn show(part: &mut Map) -> bool {
             }
         }
     }
-    let keywords: Vec<String> = part.keys().cloned().collect();
-    for keyword in keywords {
-        let Some(value) = part.get_mut(&keyword).filter(|_| !NAMED.contains(&keyword.as_str())) else {
-            continue;
+    let is_exact = |keyword: &str| EXACT.contains(&keyword);
+    let hidden =
+        part.iter().filter(|(keyword, value)| hides(keyword) || is_exact(keyword) && has_hidden_text(value));
+    let hidden: Vec<String> = hidden.map(|(keyword, _)| keyword.clone()).collect();
+    for keyword in hidden {
+        let value = part.get(&keyword).cloned().unwrap_or_default();
+        is_looser |= take_off(part, &keyword);
+        let values = match (keyword.as_str(), &value) {
+            ("enum", Value::Array(values)) => values.as_slice(),
+            ("const", value) => std::slice::from_ref(value),
+            _ => continue,
         };
-        if hides(&keyword) || EXACT.contains(&keyword.as_str()) && has_hidden_text(value) {
-            let values = match keyword.as_str() {
-                "enum" => value.as_array().map(|values| values.iter().map(as_json).collect()),
-                "const" => Some(vec![as_json(value)]),
-                _ => None,
-            };
-            is_looser |= take_off(part, &keyword);
-            if let Some(values) = values {
-                let _: &Vec<String> = &values;
-                note(part, &format!("One of these values, in JSON: {}.", values.join(", ")));
-            }
-        } else if !EXACT.contains(&keyword.as_str()) {
+        note_values(part, values);
+    }
+    for (keyword, value) in part {
+        if !is_exact(keyword) {
             show_texts(value);
         }
     }

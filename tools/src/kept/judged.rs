@@ -8,9 +8,10 @@ use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry};
 use ptc_host::config::{OAuthIdentity, hint};
 use ptc_host::engine::kept::{ProgramSchema, ProgramTools};
 use ptc_host::visible::visible;
-use ptc_mcp::json::object_text;
+use ptc_mcp::json::{Value, object_text};
 use ptc_programs::definition::{Definition as ToolDefinition, DefinitionChanges, Definitions};
 use ptc_programs::staleness::{PresentTool, StaleTool, check_named_tools, idle_patterns, stale_tools};
+use ptc_protocol::schemas::shown;
 use ptc_protocol::tool::{Annotations, Definition};
 use ptc_runs::Runs;
 
@@ -290,13 +291,16 @@ pub(super) fn definition(served: &ServedProgram, hints: Hints, runs: Option<&Arc
         object.string("ptc/digest", &name.digest);
     });
     meta.shrink_to_fit();
+    let seen = |mut schema: Value| {
+        shown(&mut schema);
+        schema
+    };
     Definition {
         name: served.tool().clone(),
         title: head.title.as_deref().map(|title| visible(title).into_owned().into()),
         description: visible(&head.description).into_owned(),
-        input_schema: visible(&head.input.json).into_owned(),
-        output_schema: output_schema(served)
-            .map(|schema| visible(&or_unfinished(&schema.value(), runs)).into_owned()),
+        input_schema: seen(head.input.value()).to_string(),
+        output_schema: output_schema(served).map(|schema| or_unfinished(&seen(schema.value()), runs)),
         annotations: Some(annotations.to_json()),
         meta: Some(meta),
         long: None,

@@ -103,7 +103,7 @@ impl<'w> GeminiReader<'w> {
             (None, Some(Value::Array(values))) => values,
             _ => &[],
         };
-        let parts = ["anyOf", "oneOf"].iter().find_map(|keyword| members.get(*keyword)?.as_array());
+        let parts = ["anyOf", "oneOf"].iter().find_map(|keyword| members.get(keyword)?.as_array());
         let kinds: Vec<&str> = match members.get("type") {
             Some(Value::String(kind)) => vec![kind],
             Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
@@ -166,10 +166,7 @@ fn one_of_kinds(mut kinds: Vec<&str>, has_alternatives: bool, out: &mut Map) {
         _ => {
             let mut alternatives = Vec::new();
             let whole = out.clone();
-            OF_TYPES
-                .iter()
-                .flat_map(|(_, keywords)| *keywords)
-                .for_each(|keyword| drop(out.remove(*keyword)));
+            OF_TYPES.iter().flat_map(|(_, keywords)| *keywords).for_each(|keyword| drop(out.remove(keyword)));
             for kind in kinds {
                 let mut alternative = whole.clone();
                 let keywords = OF_TYPES.iter().find(|(names, _)| names.contains(&kind));

@@ -28,7 +28,7 @@ pub(super) fn loosen(schema: &mut Value, change: &mut impl FnMut(&mut Map) -> bo
         return;
     }
     change_parts(schema, &mut |part| {
-        INVERSE.iter().for_each(|keyword| drop(part.remove(*keyword)));
+        INVERSE.iter().for_each(|keyword| drop(part.remove(keyword)));
         // A value that fits two of the alternatives by now is none that the original forbids.
         if let Some(alternatives) = part.remove("oneOf") {
             if !part.contains_key("anyOf") {
@@ -63,7 +63,7 @@ pub(super) fn take_off(part: &mut Map, keyword: &str) -> bool {
     let is_there = part.remove(keyword).is_some();
     if is_there {
         let others = TOGETHER.iter().filter(|(first, _)| *first == keyword);
-        others.flat_map(|(_, others)| *others).for_each(|other| drop(part.remove(*other)));
+        others.flat_map(|(_, others)| *others).for_each(|other| drop(part.remove(other)));
     }
     is_there
 }

@@ -58,7 +58,7 @@ fn is_name(name: &str) -> bool {
 
 /// The schema with the properties of its alternatives. Its references lead to where they led in the original.
 pub(super) fn flattened(whole: &Value) -> Value {
-    let Some(members) = whole.as_object().filter(|members| TOP.iter().any(|key| members.contains_key(*key)))
+    let Some(members) = whole.as_object().filter(|members| TOP.iter().any(|key| members.contains_key(key)))
     else {
         return whole.clone();
     };

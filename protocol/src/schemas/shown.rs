@@ -60,7 +60,7 @@ fn show(part: &mut Map) -> bool {
     for keyword in NAMED.into_iter().chain(["dependentRequired"]) {
         let Some(Value::Object(named)) = part.get_mut(keyword) else { continue };
         let before = named.len();
-        named.retain(|name, value| !hides(name) && !(value.is_array() && has_hidden_text(value)));
+        named.retain(|name, value| !(hides(name) || value.is_array() && has_hidden_text(value)));
         if named.len() < before {
             is_looser = true;
             if keyword == "patternProperties" {

@@ -2,6 +2,7 @@
 
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::process::{Answer, Http};
+use ptc_test_support::wait_until;
 use tempfile::TempDir;
 
 use crate::callers::{ask, launched, of_kind, token};
@@ -48,6 +49,9 @@ fn callers_see_and_call_the_tools_that_are_theirs_in_both_eras() {
     let callers =
         [("a", "fake__answer_record", "fake__gather"), ("b", "fake__gather", "fake__answer_record")];
     for (letter, own, foreign) in callers {
+        wait_until("the upstream is listed", || {
+            names(&ask(&http, letter, "tools/list", json!({}))).len() == 2
+        });
         let before = |method: &str, params: &Value| ask_as_before(&http, letter, method, params);
         let of_both: Vec<Vec<String>> = vec![
             names(&before("tools/list", &json!({}))),

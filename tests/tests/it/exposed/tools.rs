@@ -45,6 +45,23 @@ fn listed(client: &mut Client) -> (Vec<Value>, usize) {
     client.pages("tools/list", "tools")
 }
 
+/// The same once there are `count`: an answer waits a second for upstreams, and some need longer on a busy machine.
+fn all_listed(client: &mut Client, count: usize) -> (Vec<Value>, usize) {
+    let mut all = Default::default();
+    wait_until(&format!("{count} tools are listed"), || {
+        all = listed(client);
+        all.0.len() == count
+    });
+    all
+}
+
+/// Holds that the log has a text so often, once its lines are written.
+fn is_told(home: &Path, text: &str, times: usize) {
+    let log = || std::fs::read_to_string(home.join("log")).expect("a log");
+    wait_until(text, || log().matches(text).count() >= times);
+    assert_eq!(log().matches(text).count(), times, "{}", log());
+}
+
 fn names(tools: &[Value]) -> Vec<&str> {
     super::names(tools, "name")
 }
@@ -69,7 +86,7 @@ fn tools_are_listed_as_their_upstreams_describe_them() {
     let upstreams = json!({"s": upstream, "a": fake(&["--rows"])});
     let mut client =
         greeted(folder, &upstreams, &["--expose", "tools=s/*,a__picture", "--expose", "prompts"], false);
-    let (tools, pages) = listed(&mut client);
+    let (tools, pages) = all_listed(&mut client, 4);
     assert_eq!(
         (names(&tools), pages),
         (vec!["lisp_eval", "a__picture", "s__get_all_90a78261", "s__look"], 1)
@@ -103,7 +120,7 @@ fn a_client_that_takes_less_of_schemas_gets_an_adapted_one() {
     let upstream = scripted(&folder, "s", &json!([{"name": "look", "inputSchema": schema}]), &json!({}));
     let flags = ["--expose", "tools", "--expose-only"];
     let mut client = Client::named("gemini-cli-mcp-client", folder, &json!({"s": upstream}), &flags, true);
-    let (tools, _) = listed(&mut client);
+    let (tools, _) = all_listed(&mut client, 1);
     let look = tool(&tools, "s__look");
     let adapted = json!({"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]});
     assert_eq!(look["inputSchema"], adapted);
@@ -122,7 +139,7 @@ fn what_schemas_hide_is_seen_and_the_tool_is_called_by_its_own_names() {
         scripted(&folder, "s", &json!([tool]), &json!({"content": null, "structuredContent": {"p": "A"}}));
     let flags = ["--expose", "tools", "--expose-only"];
     let mut client = Client::named("claude-code", folder, &json!({"s": upstream}), &flags, true);
-    let (tools, _) = listed(&mut client);
+    let (tools, _) = all_listed(&mut client, 1);
     let look = self::tool(&tools, "s__look");
     let hidden = ["\u{200b}", "\u{202e}", "\u{feff}", "\u{e0041}"];
     // What a client reads, after its parser has undone the escapes of JSON.
@@ -250,8 +267,8 @@ fn many_tools_are_listed_in_pages_and_wrong_cursors_refused() {
     let (a, b) =
         (scripted(&folder, "a", &tools(2000), &json!({})), scripted(&folder, "b", &tools(2001), &json!({})));
     let mut client = greeted(folder, &json!({"a": a, "b": b}), &["--expose", "tools"], false);
-    let (tools, pages) = listed(&mut client);
-    assert_eq!((tools.len(), pages), (4001, 21));
+    let (tools, pages) = all_listed(&mut client, 4001);
+    assert_eq!(pages, 21);
     let distinct: BTreeSet<&str> = names(&tools).into_iter().collect();
     assert_eq!(distinct.len(), 4001);
     assert!(!distinct.contains("b__t2000"), "the one that is too many");
@@ -277,7 +294,7 @@ fn no_tool_can_be_named_as_what_another_one_becomes() {
     let (a, ab) = (scripted(&folder, "a", &forged, &json!({})), scripted(&folder, "ab", &weird, &json!({})));
     let mut client =
         greeted(folder, &json!({"a": a, "a__b": ab}), &["--expose", "tools", "--expose-only"], false);
-    let (tools, _) = listed(&mut client);
+    let (tools, _) = all_listed(&mut client, 3);
     let meant: BTreeSet<&str> =
         tools.iter().map(|tool| tool["_meta"]["ptc/tool"].as_str().expect("a reference")).collect();
     assert_eq!(meant, BTreeSet::from(["a/b__c_a92700ce", "a/fine", "a__b/c"]));
@@ -323,7 +340,7 @@ fn two_tools_of_one_upstream_with_one_name_are_tools_of_programs_only() {
             &["--expose", "tools", "--log-level", "warn"],
         );
         client.greet();
-        let (all, _) = listed(&mut client);
+        let (all, _) = all_listed(&mut client, 2);
         assert_eq!(names(&all), ["lisp_eval", "a__fine"]);
         let catalog = all[0].to_string();
         assert!(catalog.contains(&one) && catalog.contains(&other), "{catalog}");
@@ -338,8 +355,7 @@ fn two_tools_of_one_upstream_with_one_name_are_tools_of_programs_only() {
         let unknown = client.call(&format!("a__{}_e6e4a856", "t".repeat(52)), &json!({}));
         assert_eq!(unknown["isError"], true, "{unknown}");
         let why = "another tool of this upstream would have its name, a__";
-        let log = std::fs::read_to_string(home.join("log")).expect("a log");
-        assert_eq!(log.matches(why).count(), 2, "of each once: {log}");
+        is_told(&home, why, 2);
         assert!(command(&home, &["check", "--expose", "tools"]).0.contains(why));
         assert!(!command(&home, &["check"]).0.contains(why), "nothing is exposed");
         let (shown, _) = command(&home, &["tools", &format!("a/{one}")]);
@@ -360,7 +376,7 @@ fn tools_of_two_upstreams_with_one_name_are_tools_of_programs_only() {
     let mut client = Client::logging(log, folder, &upstreams, &["--expose", "tools", "--log-level", "warn"]);
     client.greet();
     for _ in 0..3 {
-        let (all, _) = listed(&mut client);
+        let (all, _) = all_listed(&mut client, 2);
         assert_eq!(names(&all), ["lisp_eval", "a__fine"]);
         let catalog = all[0].to_string();
         assert!(catalog.contains(&one) && catalog.contains(&other), "{catalog}");
@@ -370,8 +386,7 @@ fn tools_of_two_upstreams_with_one_name_are_tools_of_programs_only() {
         assert!(client.call("lisp_eval", &json!({"program": program})).to_string().contains("true"));
     }
     let why = "a tool of another upstream would have its name, a___";
-    let log = std::fs::read_to_string(home.join("log")).expect("a log");
-    assert_eq!(log.matches(why).count(), 2, "of each once: {log}");
+    is_told(&home, why, 2);
     assert!(command(&home, &["check", "--expose", "tools"]).0.contains(why));
     let (shown, _) = command(&home, &["tools", "--json", "--expose", "tools=a*/*"]);
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
@@ -441,19 +456,19 @@ fn patterns_that_fit_no_tool_are_told_at_the_start_and_calls_name_no_programs() 
     let mut client = Client::logging(log, folder, &json!({"a": a}), &flags);
     let greeting = client.greet().to_string();
     assert!(!greeting.contains("lisp_eval") && !greeting.contains("(doc"), "{greeting}");
-    assert_eq!(names(&listed(&mut client).0), ["a__needs"]);
+    assert_eq!(names(&all_listed(&mut client, 1).0), ["a__needs"]);
     let refused = client.call("a__needs", &json!({})).to_string();
     assert!(refused.contains("Missing required arg") && !refused.contains("(doc"), "{refused}");
-    let told = |what: &str| std::fs::read_to_string(home.join("log")).expect("a log").matches(what).count();
     for pattern in ["a/set", "b/*"] {
-        assert_eq!(told(&format!("--expose tools={pattern} fits no tool of the upstreams")), 1);
+        is_told(&home, &format!("--expose tools={pattern} fits no tool of the upstreams"), 1);
     }
-    assert_eq!(told("expose_names_no_tool"), 2);
-    assert_eq!(
-        told("the policy has rules on the arguments of 'creat*' of 'a', and no tool there has that name"),
-        1
+    is_told(&home, "expose_names_no_tool", 2);
+    is_told(
+        &home,
+        "the policy has rules on the arguments of 'creat*' of 'a', and no tool there has that name",
+        1,
     );
-    assert_eq!(told("policy_names_no_tool"), 1);
+    is_told(&home, "policy_names_no_tool", 1);
 }
 
 #[test]

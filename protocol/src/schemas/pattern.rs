@@ -1,18 +1,23 @@
 //! Regular expressions that the validators of all clients can compile.
 
-/// Whether JavaScript, with its flag `u`, and Python take a pattern. What only one of them has, or has another meaning there, is
-/// none: names of groups, properties of characters, flags, references back, lookbehind.
+/// Whether JavaScript, with its flag `u`, and Python take a pattern, and Python fits no less by it. What only one of them has, or has
+/// another meaning there, is none: names of groups, properties of characters, flags, references back, lookbehind, blanks, and
+/// borders of words. Python's digits, words, `.` and `$` fit more, and are none where something is denied.
 pub(super) fn is_portable(pattern: &str) -> bool {
-    let mut reader = PatternReader { rest: pattern, depth: 0 };
+    let mut reader = PatternReader { rest: pattern, depth: 0, denials: 0 };
     reader.alternatives().is_some() && reader.rest.is_empty()
 }
 
 /// Deepest nesting of groups.
 const MOST_GROUPS: usize = 64;
+/// The most repetitions that a pattern may name.
+const MOST_REPETITIONS: u32 = 65_535;
 
 struct PatternReader<'p> {
     rest: &'p str,
     depth: usize,
+    /// Negative lookaheads around the rest.
+    denials: usize,
 }
 
 impl PatternReader<'_> {
@@ -44,25 +49,30 @@ impl PatternReader<'_> {
 
     /// Whether a quantifier may follow.
     fn term(&mut self) -> Option<bool> {
-        for assertion in ["\\b", "\\B", "^", "$"] {
-            if self.takes(assertion) {
-                return Some(false);
-            }
+        if self.takes("^") {
+            return Some(false);
+        }
+        if self.takes("$") {
+            return (self.denials == 0).then_some(false);
         }
         if self.takes("(") {
-            let is_assertion = self.takes("?=") || self.takes("?!");
+            let is_denial = self.takes("?!");
+            let is_assertion = is_denial || self.takes("?=");
             let is_group = is_assertion || self.takes("?:") || !self.rest.starts_with('?');
             self.depth += 1;
             if !is_group || self.depth > MOST_GROUPS {
                 return None;
             }
+            self.denials += usize::from(is_denial);
             self.alternatives()?;
+            self.denials -= usize::from(is_denial);
             self.depth -= 1;
             return self.takes(")").then_some(!is_assertion);
         }
         match self.next()? {
             '[' => self.class()?,
-            '\\' => drop(self.escape()?),
+            '\\' => drop(self.escape(false)?),
+            '.' if self.denials > 0 => return None,
             '*' | '+' | '?' | '{' | '}' | ']' => return None,
             _ => {}
         }
@@ -77,7 +87,8 @@ impl PatternReader<'_> {
             let number =
                 |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u32>().ok())?;
             let least = number(least)?;
-            if !most.is_empty() && number(most)? < least {
+            let most = if most.is_empty() { least } else { number(most)? };
+            if most < least || most > MOST_REPETITIONS {
                 return None;
             }
         } else if !(self.takes("*") || self.takes("+") || self.takes("?")) {
@@ -89,16 +100,16 @@ impl PatternReader<'_> {
 
     /// Behind `[`.
     fn class(&mut self) -> Option<()> {
-        self.takes("^");
+        let is_denial = self.takes("^");
         // An empty one is none in Python.
         if self.rest.starts_with(']') {
             return None;
         }
         while !self.takes("]") {
-            let first = self.member()?;
+            let first = self.member(is_denial)?;
             if self.rest.starts_with('-') && !self.rest.starts_with("-]") {
                 self.takes("-");
-                let (Some(first), Some(last)) = (first, self.member()?) else { return None };
+                let (Some(first), Some(last)) = (first, self.member(is_denial)?) else { return None };
                 if last < first {
                     return None;
                 }
@@ -108,7 +119,7 @@ impl PatternReader<'_> {
     }
 
     /// A member of a class: its character, if it is one.
-    fn member(&mut self) -> Option<Option<char>> {
+    fn member(&mut self, is_denied: bool) -> Option<Option<char>> {
         if self.takes("\\b") {
             return Some(Some('\u{8}'));
         }
@@ -116,15 +127,15 @@ impl PatternReader<'_> {
             return Some(Some('-'));
         }
         match self.next()? {
-            '\\' => self.escape(),
+            '\\' => self.escape(is_denied),
             c => Some(Some(c)),
         }
     }
 
     /// Behind a backslash: the character that is meant, if it is one.
-    fn escape(&mut self) -> Option<Option<char>> {
+    fn escape(&mut self, is_denied: bool) -> Option<Option<char>> {
         let c = match self.next()? {
-            'd' | 'D' | 's' | 'S' | 'w' | 'W' => return Some(None),
+            'd' | 'w' if !is_denied && self.denials == 0 => return Some(None),
             'f' => '\u{c}',
             'n' => '\n',
             'r' => '\r',
@@ -167,6 +178,8 @@ mod tests {
             "(a(b)?)*",
             "é{1,3}",
             r"[\b\-]",
+            "a{0,65535}",
+            r"(?=\d)(?:.|$)",
         ] {
             assert!(is_portable(pattern), "{pattern}");
         }
@@ -202,6 +215,17 @@ mod tests {
             r"\",
             r"\01",
             "a{99999999999}",
+            "a{1,65536}",
+            r"\D",
+            r"\W",
+            r"\s",
+            r"[\S]",
+            r"[^\d]",
+            r"[^a\w]",
+            r"\ba",
+            r"(?!\d)",
+            "(?!(?:a$))",
+            "(?!.*x)",
         ] {
             assert!(!is_portable(pattern), "{pattern}");
         }

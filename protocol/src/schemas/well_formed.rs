@@ -22,6 +22,11 @@ pub enum Use {
 
 /// Takes off a schema what JSON Schema does not allow, so that it never forbids more than before.
 pub fn mend(schema: &mut Value, purpose: Use) {
+    let mut was_looser = false;
+    change_parts(schema, &mut |part| {
+        was_looser |= current(part);
+        true
+    });
     let whole = schema.clone();
     let mut resources = 0;
     change_parts(schema, &mut |part| {
@@ -31,7 +36,7 @@ pub fn mend(schema: &mut Value, purpose: Use) {
     // In a resource of its own below the root, references lead elsewhere.
     let is_whole = resources == 0 || resources == 1 && whole.get("$id").is_some();
     let check = Check { whole: &whole, is_whole, purpose };
-    loosen(schema, &mut |part| check.mend(part));
+    loosen(schema, &mut |part| check.mend(part) || was_looser);
 }
 
 struct Check<'w> {
@@ -47,7 +52,7 @@ impl Check<'_> {
         for keyword in NAMED {
             let Some(Value::Object(named)) = part.get_mut(keyword) else { continue };
             for value in named.values_mut() {
-                let fits = is_schema(value) || keyword == "dependencies" && is_list_of_texts(value);
+                let fits = is_schema(value) || keyword == "dependencies" && is_list_of_names(value);
                 if !fits {
                     *value = json!({});
                     is_looser = true;
@@ -56,7 +61,7 @@ impl Check<'_> {
                 }
             }
         }
-        for keyword in ["allOf", "anyOf", "oneOf", "prefixItems", "items"] {
+        for keyword in ["allOf", "anyOf", "oneOf", "prefixItems"] {
             for value in part.get_mut(keyword).and_then(Value::as_array_mut).into_iter().flatten() {
                 if !is_schema(value) {
                     *value = json!({});
@@ -76,7 +81,10 @@ impl Check<'_> {
         match keyword {
             "type" => {
                 let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
-                is_type(value) || list.is_some_and(|names| !names.is_empty() && names.iter().all(is_type))
+                is_type(value)
+                    || !list.is_some_and(Vec::is_empty)
+                        && is_list_of_names(value)
+                        && list.into_iter().flatten().all(is_type)
             }
             "enum" => list.is_some_and(|values| !values.is_empty()),
             "pattern" => {
@@ -85,9 +93,12 @@ impl Check<'_> {
             "title" | "description" | "$comment" | "$schema" | "format" | "contentEncoding"
             | "contentMediaType" => value.is_string(),
             "$ref" => value.as_str().is_some_and(|reference| self.leads_somewhere(reference)),
-            "required" => is_list_of_texts(value),
+            "$anchor" | "$dynamicAnchor" => value.as_str().is_some_and(is_anchor),
+            "$id" => value.as_str().is_some_and(|id| !id.trim_end_matches('#').contains('#')),
+            "$dynamicRef" => value.is_string(),
+            "required" => is_list_of_names(value),
             "dependentRequired" => {
-                value.as_object().is_some_and(|lists| lists.values().all(is_list_of_texts))
+                value.as_object().is_some_and(|lists| lists.values().all(is_list_of_names))
             }
             "multipleOf" => value.as_f64().is_some_and(|step| step > 0.0),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
@@ -101,13 +112,12 @@ impl Check<'_> {
             | "then"
             | "else"
             | "contains"
+            | "items"
             | "propertyNames"
-            | "additionalItems"
             | "additionalProperties"
             | "unevaluatedItems"
             | "unevaluatedProperties"
             | "contentSchema" => is_schema(value),
-            "items" => is_schema(value) || list.is_some_and(|items| !items.is_empty()),
             "allOf" | "anyOf" | "oneOf" | "prefixItems" => list.is_some_and(|parts| !parts.is_empty()),
             "patternProperties" => value.as_object().is_some_and(|named| {
                 self.purpose == Use::Read || named.keys().all(|pattern| is_portable(pattern))
@@ -141,20 +151,72 @@ impl Check<'_> {
     }
 }
 
+/// Makes of a part of an older draft one of draft 2020-12, which clients take a schema for that does not say otherwise; whether it
+/// allows more than before.
+fn current(part: &mut Map) -> bool {
+    const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+    if part
+        .get("$schema")
+        .and_then(Value::as_str)
+        .is_some_and(|dialect| dialect.trim_end_matches('#') != DIALECT)
+    {
+        part.remove("$schema");
+    }
+    for keyword in ["$vocabulary", "$recursiveAnchor"] {
+        part.remove(keyword);
+    }
+    let mut is_looser = part.remove("$recursiveRef").is_some();
+    for keyword in ["required", "type"] {
+        part.get_mut(keyword).into_iter().for_each(once_each);
+    }
+    for keyword in ["dependentRequired", "dependencies"] {
+        let lists = part.get_mut(keyword).and_then(Value::as_object_mut);
+        lists.into_iter().flat_map(Map::values_mut).for_each(once_each);
+    }
+    let rest = part.remove("additionalItems");
+    if part.get("items").is_some_and(Value::is_array)
+        && let Some(first) = part.remove("items")
+    {
+        match first.as_array().is_some_and(Vec::is_empty) {
+            _ if part.contains_key("prefixItems") => is_looser = true,
+            true => part.extend(rest.map(|rest| ("items".to_owned(), rest))),
+            false => {
+                part.insert("prefixItems".to_owned(), first);
+                part.extend(rest.map(|rest| ("items".to_owned(), rest)));
+            }
+        }
+    }
+    is_looser
+}
+
+/// Takes repetitions off a list.
+fn once_each(list: &mut Value) {
+    let Some(all) = list.as_array_mut() else { return };
+    let mut seen = Vec::new();
+    all.retain(|value| {
+        !seen.contains(value) && {
+            seen.push(value.clone());
+            true
+        }
+    });
+}
+
 /// Takes off a part what ajv refuses, and what means something else there than elsewhere; whether the part allows more than before.
 fn compilable(part: &mut Map) -> bool {
     let mut is_looser = false;
-    for keyword in ["id", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$async"] {
+    for keyword in ["$schema", "id", "$id", "$anchor", "$dynamicAnchor", "$async"] {
         part.remove(keyword);
     }
-    for keyword in [
-        "$dynamicRef",
-        "$recursiveRef",
-        "formatMinimum",
-        "formatMaximum",
-        "formatExclusiveMinimum",
-        "formatExclusiveMaximum",
-    ] {
+    // Draft 7 knows neither `prefixItems`, beside which `items` means the rest, nor `minContains`, which may be 0.
+    if part.contains_key("prefixItems") {
+        is_looser |= part.remove("items").is_some();
+    }
+    if part.get("minContains").is_some_and(|least| least.as_f64() == Some(0.0)) {
+        is_looser |= take_off(part, "minContains");
+    }
+    for keyword in
+        ["$dynamicRef", "formatMinimum", "formatMaximum", "formatExclusiveMinimum", "formatExclusiveMaximum"]
+    {
         is_looser |= part.remove(keyword).is_some();
     }
     // A keyword of OpenAPI, which ajv does not take without a type.
@@ -176,8 +238,13 @@ fn is_schema(value: &Value) -> bool {
     value.is_object() || value.is_boolean()
 }
 
-fn is_list_of_texts(value: &Value) -> bool {
-    value.as_array().is_some_and(|texts| texts.iter().all(Value::is_string))
+fn is_list_of_names(value: &Value) -> bool {
+    value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
+}
+
+fn is_anchor(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
 }
 
 #[cfg(test)]
@@ -203,7 +270,22 @@ mod tests {
                     "n": {"minimum": 0, "exclusiveMinimum": true}, "t": {"type": ["string", "date"]}}}),
                 json!({"properties": {"required": {"type": "string"}, "default": {}, "n": {"minimum": 0}, "t": {}}}),
             ),
-            (json!({"items": [1, {"enum": []}], "maxItems": "3"}), json!({"items": [{}, {}]})),
+            (json!({"items": [1, {"enum": []}], "maxItems": "3"}), json!({"prefixItems": [{}, {}]})),
+            (json!({"items": [], "additionalItems": {"type": "null"}}), json!({"items": {"type": "null"}})),
+            (json!({"items": {}, "additionalItems": false}), json!({"items": {}})),
+            (
+                json!({"items": [{}], "prefixItems": [{"type": "null"}]}),
+                json!({"prefixItems": [{"type": "null"}]}),
+            ),
+            (
+                json!({"required": ["a", "a"], "type": ["null", "string", "null"], "dependentRequired": {"a": ["b", "b"]}}),
+                json!({"required": ["a"], "type": ["null", "string"], "dependentRequired": {"a": ["b"]}}),
+            ),
+            (
+                json!({"$schema": "http://json-schema.org/draft-07/schema#", "$id": 5, "$anchor": "0x", "$dynamicRef": 5}),
+                json!({}),
+            ),
+            (json!({"$vocabulary": 5, "$recursiveRef": "#", "$recursiveAnchor": true, "not": {}}), json!({})),
             (json!({"prefixItems": 1, "items": false}), json!({})),
             (json!({"not": {"minLength": -1}, "anyOf": []}), json!({})),
             (
@@ -220,7 +302,7 @@ mod tests {
     fn references_that_lead_to_no_schema_are_taken_off() {
         let refs = |text: &str| {
             json!({"properties": {"default": {"$ref": text}}, "$defs": {"a": {"$ref": "#/$defs/b"},
-            "b": {"type": "string"}, "enum": {"enum": ["x"]}, "l": {"$ref": "#/$defs/m"}, "m": {"$ref": "#/$defs/l"}}})
+            "b": {"type": "string"}, "enum": {"enum": ["x"]}, "l": {"$ref": "#/$defs/m"}, "m": {"$ref": "#/$defs/l"}, "tuple": {"items": [{}]}}})
         };
         for (text, stays) in [
             ("#/$defs/a", true),
@@ -228,6 +310,7 @@ mod tests {
             ("#/$defs/gone", false),
             ("#/$defs/enum/enum", false),
             ("#/$defs/l", false),
+            ("#/$defs/tuple/items/0", false),
         ] {
             let is_there =
                 |purpose| mended(refs(text), purpose)["properties"]["default"].get("$ref").is_some();
@@ -239,6 +322,23 @@ mod tests {
         }
         let nested = json!({"properties": {"a": {"$id": "part", "$ref": "#/$defs/x"}}, "$defs": {"x": {}}});
         assert_eq!(mended(nested, Use::Compiled), json!({"properties": {"a": {}}, "$defs": {"x": {}}}));
+    }
+
+    #[test]
+    fn tuples_are_those_of_the_current_draft() {
+        let tuple = json!({"items": [{"type": "string"}, {}], "additionalItems": false});
+        assert_eq!(
+            mended(tuple.clone(), Use::Read),
+            json!({"prefixItems": [{"type": "string"}, {}], "items": false})
+        );
+        assert_eq!(mended(tuple, Use::Compiled), json!({"prefixItems": [{"type": "string"}, {}]}));
+        let contains = json!({"contains": {"const": 1}, "minContains": 0, "maxContains": 2});
+        assert_eq!(mended(contains.clone(), Use::Read), contains);
+        assert_eq!(mended(contains, Use::Compiled), json!({}));
+        let dialect =
+            json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://x.example/#"});
+        assert_eq!(mended(dialect.clone(), Use::Read), dialect);
+        assert_eq!(mended(dialect, Use::Compiled), json!({}));
     }
 
     #[test]

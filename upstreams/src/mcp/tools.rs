@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ptc_mcp::RpcError;
+use ptc_mcp::json::{Raw, json};
 use ptc_mcp::text::clip;
 use serde_json::value::RawValue;
 
@@ -19,6 +20,9 @@ const MAX_DROPPED_LINES: usize = 20;
 
 /// A requirement on tools beyond a name.
 pub(crate) type ToolRequirement = fn(&ToolInfo) -> Result<(), String>;
+
+/// Deepest nesting of a tool. Readers of JSON follow 127 levels, and what is made of a tool adds some.
+const MOST_DEPTH: usize = 120;
 
 /// Collects the pages of one list.
 pub(crate) struct ToolPages {
@@ -130,12 +134,39 @@ impl ToolPages {
         if self.names.contains(&*name) {
             return self.drop_tool(&name, "its name is listed twice");
         }
-        let tool = ToolInfo { name, json: raw.to_owned() };
+        let json = if is_readable(raw.get()) { raw.to_owned() } else { self.without_schemas(raw, &name) };
+        let tool = ToolInfo { name, json };
         if let Err(reason) = needs_task(&tool).and_then(|()| (self.admits)(&tool)) {
             return self.drop_tool(&tool.name, &reason);
         }
         self.names.insert(tool.name.clone());
         self.tools.push(tool);
+    }
+
+    /// A tool whose schemas are nested deeper than can be read, or hold halves of characters: it takes any arguments.
+    #[expect(clippy::disallowed_methods, reason = "entry point: ToolPages.without_schemas")]
+    fn without_schemas(&self, raw: &RawValue, name: &str) -> Box<RawValue> {
+        tracing::warn!(
+            upstream = &*self.upstream,
+            tool = clip(name, 80),
+            "tool_schemas_dropped: nested too deep, or no Unicode"
+        );
+        let read: Described<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let text =
+            |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+        let described = text(read.description).unwrap_or_default();
+        let description = format!("{described}\n{UNREADABLE}");
+        let mut tool =
+            json!({"name": name, "description": description.trim_start(), "inputSchema": {"type": "object"}});
+        if let Some(title) = text(read.title) {
+            tool["title"] = title.into();
+        }
+        for (key, raw) in [("annotations", read.annotations), ("execution", read.execution)] {
+            if let Some(value) = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
+                tool[key] = value;
+            }
+        }
+        serde_json::value::to_raw_value(&tool).unwrap_or_default()
     }
 
     /// Leaves out a tool; the first ones are logged one by one.
@@ -153,6 +184,30 @@ impl ToolPages {
         }
         self.tools.into()
     }
+}
+
+/// What is told of a tool whose schemas cannot be read.
+const UNREADABLE: &str = "Its schemas are left out here: they cannot be read.";
+
+/// Whether all readers of JSON take a tool.
+fn is_readable(json: &str) -> bool {
+    Raw::object_of(json).and_then(Raw::members).is_some_and(|mut members| {
+        members.by_ref().for_each(drop);
+        members.deepest() <= MOST_DEPTH
+    })
+}
+
+/// The parts of a tool that say what it is.
+#[derive(Default, serde::Deserialize)]
+struct Described<'a> {
+    #[serde(borrow, default)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    annotations: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    execution: Option<&'a RawValue>,
 }
 
 #[derive(serde::Deserialize)]
@@ -183,8 +238,6 @@ pub(crate) fn admit_all(_: &ToolInfo) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use ptc_mcp::json::json;
-
     use super::*;
 
     fn pages(max_bytes: usize) -> ToolPages {
@@ -253,6 +306,27 @@ mod tests {
         ]});
         list.add(page.to_string().as_bytes()).unwrap();
         assert_eq!(names(list), ["a", "o"]);
+    }
+
+    #[test]
+    fn a_tool_with_schemas_that_are_nested_too_deep_is_offered_without_them() {
+        let schema = |levels: usize| "{\"properties\":{\"a\":".repeat(levels) + "{}" + &"}}".repeat(levels);
+        for (levels, is_whole) in [(59, true), (60, false), (50_000, false)] {
+            let tool = format!(
+                r#"{{"name":"deep","title":"D","description":"Does \"{{[[[\" it.","annotations":{{"readOnlyHint":true}},"inputSchema":{}}}"#,
+                schema(levels)
+            );
+            let mut list = pages(10_000_000);
+            list.add(format!("{{\"tools\":[{tool},{{\"name\":\"b\"}}]}}").as_bytes()).unwrap();
+            let tools = list.finish();
+            assert_eq!(tools.len(), 2);
+            let read: ptc_mcp::json::Value =
+                serde_json::from_str(tools[0].json.get()).expect("it can be read");
+            let expected = json!({"name": "deep", "title": "D", "annotations": {"readOnlyHint": true},
+                "description": format!("Does \"{{[[[\" it.\n{UNREADABLE}"), "inputSchema": {"type": "object"}});
+            assert_eq!(read != expected, is_whole, "{levels}");
+            assert!(is_whole || read == expected, "{read}");
+        }
     }
 
     #[test]

@@ -351,13 +351,19 @@ impl Driver {
             let needs_permit = permit.is_none() && !is_waiting;
             let until = if is_waiting { beat.min(expires) } else { beat };
             let polled = Some(&mut work).filter(|_| !needs_permit);
+            // With the limits of now: its policy, and what is known of its caller, may change while it waits for the permit.
+            let entering = needs_permit.then(|| {
+                let caller = principal.clone().with_authority(runs.authority_of(&run.record()));
+                let limiter = &runs.limiter;
+                async move { limiter.enter(&caller, is_program).await }
+            });
             let event = tokio::select! {
                 biased;
                 order = orders.wait_for(Option::is_some) => match order.as_deref() {
                     Ok(Some(Status::Interrupted)) => break Ok((Status::Interrupted, ProgramEnd::Replied(run.record().interruption()))),
                     _ => break Ok((Status::Cancelled, ProgramEnd::Replied(cancellation()))),
                 },
-                mut entered = runs.limiter.enter(&principal, is_program), if needs_permit => {
+                mut entered = if_any(entering) => {
                     loan.bind(&mut entered);
                     permit = Some(entered);
                     run.go_on();

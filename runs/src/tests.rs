@@ -313,6 +313,117 @@ async fn calls_are_held_back_until_the_lease_is_certain() {
     assert!(!guard.is_overdue());
 }
 
+/// A program of `by` that asks a question, says that it goes on, and ends when it is told to.
+struct Asking {
+    id: Arc<str>,
+    goes_on: oneshot::Receiver<()>,
+    end: oneshot::Sender<()>,
+}
+
+async fn asking(runs: &Arc<Runs>, by: &Principal, permit: Permit) -> Asking {
+    let call = runs.lengthen(None, &mut EvalRequest::new("1")).unwrap();
+    let handle = call.handle().clone();
+    let ((says, goes_on), (end, ended)) = (oneshot::channel(), oneshot::channel());
+    let work = async move {
+        handle.hold(vec![question(1, QuestionKind::Ask, Level::Model)]).await;
+        let _ = says.send(());
+        let _ = ended.await;
+        ProgramEnd::Replied(ToolReply::text(false, "done"))
+    };
+    let attended = call.attend(runs.clone(), by.clone(), "lisp_eval", work.boxed(), permit).await;
+    Asking { id: run_of(attended.unwrap()).run_id, goes_on, end }
+}
+
+async fn declines(runs: &Arc<Runs>, by: &Principal, id: &str) {
+    let author = AnsweredBy { channel: Channel::Console, name: None };
+    runs.answer(by, id, r#"{"q1":{"action":"decline"}}"#, author).await.unwrap();
+}
+
+/// Waits until a program that nobody limits has gone on and ended: the one worker has looked at those that were answered before it.
+async fn another_goes_on(runs: &Arc<Runs>) {
+    let eve = Principal::named("eve");
+    let Asking { id, goes_on, end } = asking(runs, &eve, runs.enter(&eve).unwrap()).await;
+    declines(runs, &eve, &id).await;
+    goes_on.await.unwrap();
+    end.send(()).unwrap();
+    assert_eq!(text(&runs.wait(&eve, &id, Duration::from_secs(30)).await.unwrap()), "done");
+}
+
+/// Runs under a policy that lets each caller run one program at a time, and what such a caller is.
+fn one_at_a_time(runs: &Arc<Runs>) -> impl Fn(&str) -> Principal + use<> {
+    let rule = r#"{"match": {"principal": "ada"}, "upstreams": {}, "limits": {"concurrent_programs": 1}}"#;
+    let current = Arc::new(CurrentPolicy::new(Policy::parse(&format!(r#"{{"rules": [{rule}]}}"#)).unwrap()));
+    runs.follow_policy(current.clone());
+    move |name| Principal::named(name).with_authority(Some(current.authority(Caller::named(name))))
+}
+
+#[tokio::test]
+async fn a_program_that_goes_on_counts_among_those_that_run_at_a_time() {
+    let runs = alone();
+    let ada = one_at_a_time(&runs)("ada");
+    let mut first = asking(&runs, &ada, runs.enter(&ada).unwrap()).await;
+    // One that waits does not count.
+    let second = loop {
+        // The driver gives the permit back once it runs.
+        match runs.enter(&ada) {
+            Ok(permit) => break permit,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    declines(&runs, &ada, &first.id).await;
+    another_goes_on(&runs).await;
+    assert!(first.goes_on.try_recv().is_err(), "it waits for its place");
+    drop(second);
+    first.goes_on.await.unwrap();
+    assert!(matches!(runs.enter(&ada), Err(CapacityError::Quota(_))), "it runs");
+    first.end.send(()).unwrap();
+    assert_eq!(text(&runs.wait(&ada, &first.id, Duration::from_secs(30)).await.unwrap()), "done");
+    assert!(runs.enter(&ada).is_ok(), "it has ended");
+}
+
+#[tokio::test]
+async fn a_call_that_is_no_program_goes_on_beside_one_that_runs() {
+    let runs = alone();
+    let ada = one_at_a_time(&runs)("ada");
+    let call = asking(&runs, &ada, runs.enter_call(&ada).unwrap()).await;
+    let _runs = runs.enter(&ada).unwrap();
+    declines(&runs, &ada, &call.id).await;
+    call.goes_on.await.unwrap();
+}
+
+/// Makes programs that count, of which this build cannot go on with any.
+struct Counted;
+
+impl ProgramSource for Counted {
+    fn prepare_again(
+        &self,
+        _tool: &str,
+        _call: &StoredCall,
+        _principal: &Principal,
+        _handle: &RunHandle,
+    ) -> Option<ResumableProgram> {
+        let shaped = Box::new(|_| ToolReply::text(false, "done"));
+        Some(ResumableProgram { request: EvalRequest::new("1"), asker: None, shaped, is_program: true })
+    }
+}
+
+#[tokio::test]
+async fn a_stored_program_waits_for_its_place_among_those_that_run_at_a_time() {
+    let runs = alone();
+    let ada = one_at_a_time(&runs)("ada");
+    runs.resume_from(Arc::new(Counted));
+    suspend(&runs, "run_1", &ada).await;
+    let other = runs.enter(&ada).unwrap();
+    // An operator has no more than the name.
+    declines(&runs, &runs.principal("ada"), "run_1").await;
+    another_goes_on(&runs).await;
+    let seen = runs.wait(&ada, "run_1", Duration::ZERO).await.unwrap();
+    assert_eq!(seen.status, Status::Running, "{seen:?}");
+    drop(other);
+    let seen = runs.wait(&ada, "run_1", Duration::from_secs(30)).await.unwrap();
+    assert_eq!(seen.status, Status::Done, "{seen:?}");
+}
+
 /// Notes in which groups the callers are whose programs it is to make again; it makes none.
 #[derive(Default)]
 struct Callers(Mutex<Vec<String>>);

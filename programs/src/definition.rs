@@ -7,8 +7,8 @@ use ptc_host::config::{ChangedTool, PinnedTool, write_tools};
 use ptc_host::digest::{from_hex, hex};
 use ptc_mcp::json::Value as Json;
 
-/// Most bytes of the diff of a tool.
-const MAX_DIFF: usize = 4 << 10;
+/// Most bytes of the lines of all changes that are found together. Tools that change beyond it are named without what changed.
+const MAX_DIFFS: usize = 1 << 20;
 
 /// The definition of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,27 +87,24 @@ impl DefinitionTable {
     }
 }
 
-/// What is another of a definition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DefinitionChange {
-    /// The names of the facts that differ: `description and input_schema`.
-    pub facts: String,
-    /// What differs, a line for each change.
-    pub diff: String,
+/// The changes from one definition to another one. Each is made once: programs share tools.
+pub struct DefinitionChanges {
+    found: HashMap<[[u8; 32]; 2], Arc<ChangedTool>>,
+    /// Bytes of lines that may still be shown.
+    room: usize,
 }
 
-/// The changes from one definition to another one. Each is made once: programs share tools.
-#[derive(Default)]
-pub struct DefinitionChanges(HashMap<[[u8; 32]; 2], Arc<DefinitionChange>>);
+impl Default for DefinitionChanges {
+    fn default() -> DefinitionChanges {
+        DefinitionChanges { found: HashMap::new(), room: MAX_DIFFS }
+    }
+}
 
 impl DefinitionChanges {
     /// What has changed; `None` where one of the definitions is not known.
-    pub fn between(&mut self, former: &Definition, now: &Definition) -> Option<Arc<DefinitionChange>> {
+    pub fn between(&mut self, former: &Definition, now: &Definition) -> Option<Arc<ChangedTool>> {
         let (old, new) = (former.tool.as_ref()?, now.tool.as_ref()?);
-        let change = self.0.entry([former.digest, now.digest]).or_insert_with(|| {
-            let changed = ChangedTool::between(old, new);
-            Arc::new(DefinitionChange { facts: changed.facts_text(), diff: changed.diff(MAX_DIFF, true) })
-        });
-        Some(change.clone())
+        let changed = self.found.entry([former.digest, now.digest]);
+        Some(changed.or_insert_with(|| ChangedTool::of(old, new, &mut self.room).into()).clone())
     }
 }

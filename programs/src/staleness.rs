@@ -1,11 +1,18 @@
 //! Whether the tools of a program are still those that it was approved with.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use ptc_host::config::ChangedTool;
 use ptc_host::engine::kept::ProgramTools;
 
-use crate::definition::{Definition, DefinitionChange, DefinitionChanges, Definitions};
+use crate::definition::{Definition, DefinitionChanges, Definitions};
 use crate::lock::Approval;
+use crate::name::ProgramName;
+
+/// Most bytes of the diff of a tool.
+const MAX_DIFF: usize = 4 << 10;
 
 /// What is known of a tool now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +33,7 @@ pub struct StaleTool {
     /// Whether there is none any more.
     pub is_gone: bool,
     /// What has changed of it, if that is known.
-    pub change: Option<Arc<DefinitionChange>>,
+    pub change: Option<Arc<ChangedTool>>,
 }
 
 impl StaleTool {
@@ -36,15 +43,36 @@ impl StaleTool {
         if self.is_gone {
             return format!("{}, which it was approved with, is gone", self.tool);
         }
-        let facts = self.change.as_ref().map(|change| format!(" ({})", change.facts)).unwrap_or_default();
+        let facts =
+            self.change.as_ref().map(|change| format!(" ({})", change.facts_text())).unwrap_or_default();
         format!("the definition of {} has changed since it was approved{facts}", self.tool)
     }
 
-    /// The reason, with each changed line of the definition below it, after `indent`.
+    /// The reason, with each changed line of the definition below it, indented.
     #[must_use]
-    pub fn reason_with_diff(&self, indent: &str) -> String {
-        let lines = self.change.iter().flat_map(|change| change.diff.lines());
-        self.reason() + &lines.map(|line| format!("\n{indent}{line}")).collect::<String>()
+    pub fn reason_with_diff(&self) -> String {
+        let diff = self.change.iter().map(|change| change.diff(MAX_DIFF, true));
+        diff.fold(self.reason(), |text, diff| text + "\n  " + &diff.replace('\n', "\n  "))
+    }
+}
+
+/// The changes of tools that a report has shown, with the program at which each is.
+#[derive(Default)]
+pub struct ShownChanges(HashMap<(String, Arc<ChangedTool>), ProgramName>);
+
+impl ShownChanges {
+    /// The reason why a program is stale. Lines that have changed stand below it at the first program alone: others name that.
+    pub fn reason(&mut self, program: &ProgramName, stale: &StaleTool) -> String {
+        let Some(change) = &stale.change else { return stale.reason() };
+        match self.0.entry((stale.tool.clone(), change.clone())) {
+            Entry::Occupied(first) if first.get() != program => {
+                format!("{}; {} has the lines", stale.reason(), first.get())
+            }
+            first => {
+                first.or_insert_with(|| program.clone());
+                stale.reason_with_diff()
+            }
+        }
     }
 }
 
@@ -111,7 +139,6 @@ pub fn idle_patterns(tools: &ProgramTools, approved: &Definitions) -> Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::ProgramName;
     use crate::program::KeptProgram;
     use ptc_host::config::{PinnedTool, ToolDefinition};
     use ptc_mcp::json::json;
@@ -177,14 +204,23 @@ mod tests {
             (_, "same") => PresentTool::Defined(definition(tool, "Lists.")),
             _ => PresentTool::Defined(definition(tool, "Removes.")),
         });
-        let reasons: Vec<_> = stale.iter().map(|stale| stale.reason_with_diff("> ")).collect();
+        let reasons: Vec<_> = stale.iter().map(StaleTool::reason_with_diff).collect();
         assert_eq!(
             reasons,
             [
                 "a/gone, which it was approved with, is gone",
-                "the definition of a/new has changed since it was approved (description)\n> description:\n> - Lists.\n> + Removes.",
+                "the definition of a/new has changed since it was approved (description)\n  description:\n  - Lists.\n  + Removes.",
                 "the definition of a/old has changed since it was approved",
             ]
         );
+        // A report on several programs has the lines once.
+        let mut shown = ShownChanges::default();
+        let [one, two] = ["one", "two"].map(|name| ProgramName::new(name).unwrap());
+        assert_eq!(shown.reason(&one, &stale[1]), stale[1].reason_with_diff());
+        assert_eq!(
+            shown.reason(&two, &stale[1]),
+            "the definition of a/new has changed since it was approved (description); one has the lines"
+        );
+        assert_eq!(shown.reason(&two, &stale[2]), stale[2].reason());
     }
 }

@@ -1,6 +1,6 @@
 //! Which kept programs are served, and to whom.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use ptc_host::aggregator::{CurrentUpstreams, View};
@@ -9,10 +9,11 @@ use ptc_host::engine::kept::ProgramTools;
 use ptc_host::policy::Grant;
 use ptc_host::sync::Mutex;
 use ptc_programs::staleness::check_named_tools;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::judged::{Hints, JudgedProgram, JudgedSet, definition, remarks_on_tools};
 use super::set::{CurrentPrograms, ServedProgram};
+use super::told::Told;
 use ptc_protocol::principal::Principal;
 use ptc_protocol::tool::{SourceListing, ToolName};
 use ptc_runs::Runs;
@@ -51,8 +52,8 @@ struct Judgement {
     revision: u64,
     /// The listings of callers, those that were used last first; `None`: without a policy.
     listings: VecDeque<(Option<Arc<Grant>>, Listed)>,
-    /// What the log has been told of programs that are not served as they are.
-    told: BTreeSet<String>,
+    /// What the log has been told of programs that are not as they were approved.
+    told: Told,
 }
 
 impl KeptDirectory {
@@ -89,11 +90,9 @@ impl KeptDirectory {
         }
         let shown = view.as_ref().map(View::advertised).unwrap_or_default();
         let mut judged = JudgedSet::of(set, catalog.clone(), &shown);
-        let mut told = BTreeSet::new();
+        let mut told = Told::default();
         judged.programs.retain(|program| self.is_served(program, &catalog, &mut told));
-        for line in told.difference(&judgement.told) {
-            warn!(event = "program_not_as_approved", reason = %line);
-        }
+        told.log_since(&judgement.told);
         judgement.told = told;
         if !judged.lists_as(&judgement.judged) {
             judgement.revision += 1;
@@ -105,18 +104,19 @@ impl KeptDirectory {
     }
 
     /// Whether a program is served; `told` gets why not, or of what a person should know.
-    fn is_served(&self, program: &JudgedProgram, catalog: &Catalog, told: &mut BTreeSet<String>) -> bool {
+    fn is_served(&self, program: &JudgedProgram, catalog: &Catalog, told: &mut Told) -> bool {
         let (tool, name) = (program.served.tool(), &program.served.program.name);
         if self.names_another(tool, catalog) {
-            told.insert(format!("{name} is not served: another tool has the name {tool}"));
+            told.program(format!("{name} is not served: another tool has the name {tool}"));
             return false;
         }
         let serves_stale = self.rules.serves_stale;
         let what = if serves_stale { "is served although it is stale" } else { "is stale, and not served" };
-        for stale in &program.stale {
-            told.insert(format!("{name} {what}: {}", stale.reason_with_diff("")));
+        if program.stale.is_empty() {
+            return true;
         }
-        program.stale.is_empty() || serves_stale
+        told.stale(&format!("{name} {what}"), &program.stale);
+        serves_stale
     }
 
     /// Whether another tool has this name: one of the product, or one of a catalog's that clients have as a tool.

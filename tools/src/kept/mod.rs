@@ -10,6 +10,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod told;
 mod tool;
 
 use std::sync::Arc;

@@ -156,8 +156,8 @@ impl ToolDefinitions {
     }
 
     /// The tools of an approval that are not as they were then, as far as is known.
-    pub(super) fn stale(&self, approval: &Approval) -> Vec<StaleTool> {
-        stale_tools(approval, &mut DefinitionChanges::default(), |upstream, tool| {
+    pub(super) fn stale(&self, approval: &Approval, changes: &mut DefinitionChanges) -> Vec<StaleTool> {
+        stale_tools(approval, changes, |upstream, tool| {
             if self.catalog.server(upstream).is_some() {
                 return present_tool(&self.catalog, upstream, tool);
             }

@@ -1,14 +1,17 @@
 //! `ptc program list` and `ptc program diff`
 
+use std::cell::RefCell;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Value as Json, json};
+use ptc_programs::definition::DefinitionChanges;
 use ptc_programs::folder::{FolderProgram, ProgramFolder, Standing};
 use ptc_programs::name::ProgramName;
 use ptc_programs::program::KeptProgram;
+use ptc_programs::staleness::ShownChanges;
 use ptc_programs::store::ProgramStore;
 use ptc_programs::text_diff::text_diff;
 
@@ -41,7 +44,8 @@ pub(super) struct DiffArgs {
 
 pub(super) fn run(place: &PlaceArgs, upstreams: &UpstreamsArgs, as_json: bool) -> Result<ExitCode, String> {
     let folder = place.folder()?;
-    let stale = StalePrograms { folder: &folder, definitions: upstreams.pinned()? };
+    let stale =
+        StalePrograms { folder: &folder, definitions: upstreams.pinned()?, changes: RefCell::default() };
     if as_json {
         print_json(&json!({
             "ok": folder.lock.is_ok(),
@@ -117,13 +121,15 @@ pub(super) const STALE: &str = "stale";
 struct StalePrograms<'a> {
     folder: &'a ProgramFolder,
     definitions: ToolDefinitions,
+    changes: RefCell<DefinitionChanges>,
 }
 
 impl StalePrograms<'_> {
     /// Why an approved program is stale; `None` if it is not.
     fn why(&self, name: &ProgramName, found: &FolderProgram) -> Option<String> {
         let lock = self.folder.lock.as_ref().ok().filter(|_| found.standing == Standing::Approved)?;
-        Some(self.definitions.stale(lock.programs.get(name)?).first()?.reason())
+        let mut changes = self.changes.borrow_mut();
+        Some(self.definitions.stale(lock.programs.get(name)?, &mut changes).first()?.reason())
     }
 }
 
@@ -177,6 +183,7 @@ pub(super) async fn diff(place: &PlaceArgs, args: &DiffArgs, as_json: bool) -> R
         false => args.upstreams.pinned()?,
     };
     let texts = ApprovedTexts::open(&args.state);
+    let (mut changes, mut shown) = (DefinitionChanges::default(), ShownChanges::default());
     let mut differences = Vec::new();
     for ChosenProgram { name, program } in chosen(&folder, names)? {
         let standing = folder.programs.get(&name).map(|found| &found.standing);
@@ -193,8 +200,8 @@ pub(super) async fn diff(place: &PlaceArgs, args: &DiffArgs, as_json: bool) -> R
                 format!("{misfit}{digests}; approved {}{lines}", approved.when_and_by())
             }
             (Ok(_), Some(Standing::Approved), Some(approved)) => {
-                let stale = definitions.stale(approved);
-                differences.extend(stale.iter().map(|stale| (name.clone(), stale.reason_with_diff("  "))));
+                let stale = definitions.stale(approved, &mut changes);
+                differences.extend(stale.iter().map(|stale| (name.clone(), shown.reason(&name, stale))));
                 continue;
             }
             _ => continue,

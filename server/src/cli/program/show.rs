@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use ptc_host::engine::kept::ProgramSchema;
 use ptc_host::visible::visible;
 use ptc_mcp::json::json;
+use ptc_programs::definition::DefinitionChanges;
 use ptc_programs::edn::edn;
 use ptc_programs::folder::Standing;
 use ptc_programs::staleness::{StaleTool, unheld};
@@ -27,7 +28,9 @@ pub(super) fn run(
     let standing = folder.programs.get(&name).map_or(Standing::Broken, |found| found.standing.clone());
     let approval = folder.lock.as_ref().ok().and_then(|lock| lock.programs.get(&name));
     let stale = match (&standing, approval) {
-        (Standing::Approved, Some(approval)) => upstreams.pinned()?.stale(approval),
+        (Standing::Approved, Some(approval)) => {
+            upstreams.pinned()?.stale(approval, &mut DefinitionChanges::default())
+        }
         _ => Vec::new(),
     };
     let word = if stale.is_empty() { standing.word() } else { STALE };
@@ -63,7 +66,7 @@ pub(super) fn run(
         Standing::Changed(misfit) => format!("changed: {misfit}"),
         _ => [word.to_owned()]
             .into_iter()
-            .chain(stale.iter().map(|stale| stale.reason_with_diff("  ")))
+            .chain(stale.iter().map(|stale| stale.reason_with_diff()))
             .chain(unlinked(&folder, &program))
             .collect::<Vec<_>>()
             .join(": "),

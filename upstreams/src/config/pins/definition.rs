@@ -6,7 +6,7 @@ use ptc_secret::digest::{sha256, sha256_of_parts};
 use std::collections::BTreeMap;
 
 /// A part of a tool's definition. Their order is that of their names in the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ToolFact {
     /// MCP annotations: the hints on what it does.
     Annotations,

@@ -17,7 +17,7 @@ const MAX_LINES: usize = 60;
 const MAX_PAIRS: usize = 40_000;
 
 /// A line of a diff, with hidden characters escaped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DiffLine {
     /// What was accepted and is gone.
     Removed(String),

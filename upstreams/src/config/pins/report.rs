@@ -129,7 +129,7 @@ impl PinReport {
 }
 
 /// A tool whose definition is not the one that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChangedTool {
     /// Its name.
     pub name: String,
@@ -138,7 +138,9 @@ pub struct ChangedTool {
 }
 
 impl ChangedTool {
-    fn of(accepted: &PinnedTool, listed: &PinnedTool, room: &mut usize) -> Self {
+    /// How a tool differs from one that was accepted. `room`: bytes of lines that may still be shown; what they take is taken off.
+    #[must_use]
+    pub fn of(accepted: &PinnedTool, listed: &PinnedTool, room: &mut usize) -> Self {
         let differs = |fact: &ToolFact| accepted.fact(*fact) != listed.fact(*fact);
         let facts = ToolFact::ALL.into_iter().filter(differs).map(|fact| {
             let lines = match *room {
@@ -155,16 +157,10 @@ impl ChangedTool {
         Self { name: listed.name().to_owned(), facts: facts.collect() }
     }
 
-    /// How a tool differs from one that was accepted.
-    #[must_use]
-    pub fn between(accepted: &PinnedTool, listed: &PinnedTool) -> Self {
-        Self::of(accepted, listed, &mut { MAX_DIFF_BYTES })
-    }
-
     /// All of a tool that was not there, as if each of its facts had come.
     #[must_use]
     pub fn whole(tool: &PinnedTool) -> Self {
-        Self::between(&PinnedTool::new(tool.name(), BTreeMap::new()), tool)
+        Self::of(&PinnedTool::new(tool.name(), BTreeMap::new()), tool, &mut { MAX_DIFF_BYTES })
     }
 
     /// The names of the facts that differ: `description and input_schema`.

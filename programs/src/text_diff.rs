@@ -14,7 +14,7 @@ const MAX_PAIRS: usize = 1 << 20;
 /// the lines around it. At most `most` lines are shown, and how many there are beyond; empty if the lines are the same.
 #[must_use]
 pub fn text_diff(before: &str, after: &str, most: usize) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let (old, new) = (lines(before), lines(after));
     let mut numbers = HashMap::new();
     let steps = line_steps(&numbered(&old, &mut numbers), &numbered(&new, &mut numbers), MAX_PAIRS);
     let is_near = |at: usize| {
@@ -51,6 +51,11 @@ pub fn text_diff(before: &str, after: &str, most: usize) -> String {
     text
 }
 
+/// The lines of a text, each with its carriage return: another end of lines is another line.
+fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line)).collect()
+}
+
 /// Lines by numbers, the same for the same ones: each is compared often, and long ones may differ at their ends alone.
 fn numbered<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec<usize> {
     let number = |line: &&'t str| {
@@ -74,6 +79,7 @@ mod tests {
         );
         assert_eq!(text_diff("x\ny", "", 100), "@@ -1 +1 @@\n-x\n-y\n");
         assert_eq!(text_diff("", "x\ny\nz", 1), "@@ -1 +1 @@\n+x\n(2 more lines)\n");
+        assert_eq!(text_diff("x\ny", "x\n\ny\r", 100), "@@ -1 +1 @@\n x\n-y\n+\n+y\r\n");
     }
 
     #[test]

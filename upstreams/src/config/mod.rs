@@ -54,8 +54,8 @@ pub use oauth::{
 };
 pub use options::LoadOptions;
 pub use pins::{
-    ChangedTool, DiffLine, PinLock, PinPolicy, PinReport, PinnedTool, TEXT_BYTES, ToolDefinition, ToolFact,
-    UpstreamPins, lock_file, write_tools,
+    ChangedLine, ChangedTool, DiffLine, PinLock, PinPolicy, PinReport, PinnedTool, TEXT_BYTES,
+    ToolDefinition, ToolFact, UpstreamPins, lock_file, write_tools,
 };
 pub use ptc_base::config_error::{ConfigError, ConfigPart, ConfigWarning};
 pub use ptc_base::environment::ProcessEnv;

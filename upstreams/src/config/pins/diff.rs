@@ -7,48 +7,153 @@ use ptc_base::visible::visible_line;
 use ptc_mcp::json::Raw;
 use std::borrow::Cow;
 
-/// Longest line, in bytes; what a changed line shares with the one before gives way first.
+/// Longest line, in bytes, that is shown with all that it shares with the one before.
 const MAX_LINE: usize = 240;
 /// Characters of what two lines share that are shown on each side of what differs.
 const CONTEXT: usize = 24;
-/// Lines of one fact.
-const MAX_LINES: usize = 60;
+/// Bytes of the lines of one fact that went, and of those that came.
+const MAX_SIDE: usize = 4096;
+/// Bytes of the shortest beginning of a line that is shown.
+const MIN_PART: usize = 40;
+/// What a text is shown as of which there is the digest alone.
+const NO_TEXT: &str = "(a text that the lock does not hold)";
 /// The most pairs of lines that are compared. Beyond it all old lines are gone, and all new ones are there.
 const MAX_PAIRS: usize = 40_000;
 
-/// A line of a diff, with hidden characters escaped.
+/// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DiffLine {
     /// What was accepted and is gone.
-    Removed(String),
+    Removed(ChangedLine),
     /// What nobody has accepted.
-    Added(String),
+    Added(ChangedLine),
     /// Further changed lines that are not shown.
     More(usize),
 }
 
-/// How a fact differs from the one that was accepted. `None` is one that the tool does not have.
-pub(super) fn diff(fact: ToolFact, old: Option<&PinnedFact>, new: Option<&PinnedFact>) -> Vec<DiffLine> {
-    let [old, new] = [old, new].map(|pinned| lines(fact, pinned));
-    let mut changed = compare(&old, &new);
-    if changed.len() > MAX_LINES {
-        let more = changed.len() - MAX_LINES;
-        changed.truncate(MAX_LINES);
-        changed.push(DiffLine::More(more));
-    }
-    changed
+/// A line that went or came, with hidden characters escaped. What a long one shares with the line in whose place it is, or that is in
+/// its place, gives way to `…`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ChangedLine {
+    text: String,
+    /// Characters behind the text that are left out.
+    left_out: usize,
 }
 
-/// A fact in lines.
-fn lines(fact: ToolFact, pinned: Option<&PinnedFact>) -> Vec<String> {
-    let Some(pinned) = pinned else { return Vec::new() };
-    let Some(json) = &pinned.json else { return vec!["(a text that the lock does not hold)".to_owned()] };
-    let text = match fact.is_prose() {
-        true => Raw::parse(json).ok().and_then(Raw::as_str).unwrap_or(Cow::Borrowed(json)),
-        false => return indented(json),
+impl DiffLine {
+    /// What changed, if it is shown.
+    pub(super) fn changed(&self) -> Option<&ChangedLine> {
+        match self {
+            DiffLine::Removed(line) | DiffLine::Added(line) => Some(line),
+            DiffLine::More(_) => None,
+        }
+    }
+}
+
+impl ChangedLine {
+    fn new(text: String) -> ChangedLine {
+        ChangedLine { text, left_out: 0 }
+    }
+
+    /// How many bytes of text it has.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// How many characters it has, with those that are left out.
+    pub(super) fn characters(&self) -> usize {
+        self.text.chars().count() + self.left_out
+    }
+
+    /// Its first bytes, at most this many.
+    fn clipped(mut self, most: usize) -> ChangedLine {
+        let shown = clip(&self.text, most).len();
+        self.left_out += self.text[shown..].chars().count();
+        self.text.truncate(shown);
+        self
+    }
+
+    /// It as it is shown, with at most about this many bytes of its text.
+    pub(super) fn shown(&self, most: usize) -> String {
+        match self.clone().clipped(most) {
+            ChangedLine { text, left_out: 0 } => text,
+            ChangedLine { text, left_out } => format!("{text}… ({left_out} more characters)"),
+        }
+    }
+}
+
+/// How a fact differs from the one that was accepted. `None` is one that the tool does not have.
+pub(super) fn diff(fact: ToolFact, old: Option<&PinnedFact>, new: Option<&PinnedFact>) -> Vec<DiffLine> {
+    let of = |lines: fn(ToolFact, &str) -> Vec<String>| {
+        let [old, new] = [old, new].map(|pinned| {
+            let json = pinned.map(|pinned| pinned.json.as_deref());
+            json.map_or_else(Vec::new, |json| {
+                json.map_or_else(|| vec![NO_TEXT.to_owned()], |json| lines(fact, json))
+            })
+        });
+        compare(&old, &new)
     };
-    // A long paragraph is compared by its sentences.
-    text.lines().flat_map(|line| line.split_inclusive(". ")).map(|line| line.trim_end().to_owned()).collect()
+    let is_known = |pinned: Option<&PinnedFact>| pinned.is_none_or(|pinned| pinned.json.is_some());
+    let changed = match of(lines) {
+        changed if !changed.is_empty() => changed,
+        // Blanks at the ends of lines differ, or where lines end.
+        _ if is_known(old) && is_known(new) => of(exact_lines),
+        _ => {
+            let line = || ChangedLine::new(NO_TEXT.to_owned());
+            vec![DiffLine::Removed(line()), DiffLine::Added(line())]
+        }
+    };
+    bounded(changed)
+}
+
+/// The lines that have room, of each side.
+fn bounded(lines: Vec<DiffLine>) -> Vec<DiffLine> {
+    let (mut old_room, mut new_room, mut left_out) = (MAX_SIDE, MAX_SIDE, 0);
+    let mut fit = |line: ChangedLine, room: &mut usize| {
+        if line.len() > *room && *room < MIN_PART {
+            (*room, left_out) = (0, left_out + 1);
+            return None;
+        }
+        let line = line.clipped(*room);
+        *room = room.saturating_sub(line.len() + 1);
+        Some(line)
+    };
+    let fits = lines.into_iter().filter_map(|line| match line {
+        DiffLine::Removed(line) => fit(line, &mut old_room).map(DiffLine::Removed),
+        DiffLine::Added(line) => fit(line, &mut new_room).map(DiffLine::Added),
+        DiffLine::More(_) => None,
+    });
+    let mut lines: Vec<_> = fits.collect();
+    if left_out > 0 {
+        lines.push(DiffLine::More(left_out));
+    }
+    lines
+}
+
+/// The text of a fact in JSON, if it is one.
+fn prose(fact: ToolFact, json: &str) -> Option<Cow<'_, str>> {
+    fact.is_prose().then(|| Raw::parse(json).ok().and_then(Raw::as_str).unwrap_or(Cow::Borrowed(json)))
+}
+
+/// A fact in lines. A long paragraph is compared by its sentences, without the blanks behind them.
+fn lines(fact: ToolFact, json: &str) -> Vec<String> {
+    let Some(text) = prose(fact, json) else { return indented(json) };
+    let sentences = text.split('\n').flat_map(|line| match line {
+        // A blank line is a line, too.
+        "" => vec![""],
+        _ => line.split_inclusive(". ").collect(),
+    });
+    sentences.map(|line| line.trim_end_matches(' ').to_owned()).collect()
+}
+
+/// A fact in the lines that it has itself, with the blanks at their ends as escapes.
+fn exact_lines(fact: ToolFact, json: &str) -> Vec<String> {
+    let Some(text) = prose(fact, json) else { return vec![json.to_owned()] };
+    let with_blanks = |line: &str| {
+        let text = line.trim_end_matches(' ');
+        text.to_owned() + &"\\u0020".repeat(line.len() - text.len())
+    };
+    text.split('\n').map(with_blanks).collect()
 }
 
 /// Canonical JSON with a line for each member and item.
@@ -117,7 +222,7 @@ fn compare(old: &[String], new: &[String]) -> Vec<DiffLine> {
 
 /// Lines that took the place of others.
 fn push_hunk(changed: &mut Vec<DiffLine>, old: &[String], new: &[String]) {
-    let shown = |lines: &[String], others: &[String]| -> Vec<String> {
+    let shown = |lines: &[String], others: &[String]| -> Vec<ChangedLine> {
         let other = |at: usize| others.get(at).map_or("", String::as_str);
         lines.iter().enumerate().map(|(at, line)| shortened(line, other(at))).collect()
     };
@@ -126,9 +231,10 @@ fn push_hunk(changed: &mut Vec<DiffLine>, old: &[String], new: &[String]) {
 }
 
 /// A line as it is shown: if it is long, without most of what it shares with `other` at both ends.
-fn shortened(line: &str, other: &str) -> String {
+fn shortened(line: &str, other: &str) -> ChangedLine {
+    let shown = |line: &str| visible_line(line).into_owned();
     if line.len() <= MAX_LINE {
-        return clipped(line);
+        return ChangedLine::new(shown(line));
     }
     let same = line.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8());
     let sizes: Vec<usize> = same.collect();
@@ -139,16 +245,12 @@ fn shortened(line: &str, other: &str) -> String {
     let same = tail.chars().rev().zip(other_tail.chars().rev()).take_while(|(a, b)| a == b);
     let sizes: Vec<usize> = same.map(|(c, _)| c.len_utf8()).collect();
     let end: usize = sizes[..sizes.len().saturating_sub(CONTEXT)].iter().sum();
-    let middle = clipped(&line[..line.len() - end]);
-    format!("{}{middle}{}", if start > 0 { "…" } else { "" }, if end > 0 { "…" } else { "" })
-}
-
-fn clipped(line: &str) -> String {
-    let line = visible_line(line);
-    match clip(&line, MAX_LINE) {
-        whole if whole.len() == line.len() => line.into_owned(),
-        part => format!("{part}…"),
-    }
+    let middle = shown(&line[..line.len() - end]);
+    ChangedLine::new(format!(
+        "{}{middle}{}",
+        if start > 0 { "…" } else { "" },
+        if end > 0 { "…" } else { "" }
+    ))
 }
 
 #[cfg(test)]
@@ -159,8 +261,8 @@ mod tests {
     fn of(fact: ToolFact, old: &Value, new: &Value) -> Vec<String> {
         let lines = diff(fact, Some(&PinnedFact::of(old)), Some(&PinnedFact::of(new)));
         let text = |line: &DiffLine| match line {
-            DiffLine::Removed(text) => format!("- {text}"),
-            DiffLine::Added(text) => format!("+ {text}"),
+            DiffLine::Removed(line) => format!("- {}", line.shown(usize::MAX)),
+            DiffLine::Added(line) => format!("+ {}", line.shown(usize::MAX)),
             DiffLine::More(count) => format!("{count} more"),
         };
         lines.iter().map(text).collect()
@@ -208,27 +310,48 @@ mod tests {
     }
 
     #[test]
-    fn diffs_are_bounded_and_hide_nothing() {
+    fn diffs_are_bounded_by_bytes_and_tell_what_is_cut() {
         let many = |word: &str| Value::from((0..3000).map(|n| format!("{word}{n}\n")).collect::<String>());
         let shown = of(ToolFact::Description, &many("a"), &many("b"));
-        assert_eq!(shown.len(), MAX_LINES + 1);
-        assert_eq!(shown[MAX_LINES], "5940 more");
+        let (old, new): (Vec<&String>, Vec<&String>) =
+            shown[..shown.len() - 1].iter().partition(|line| line.starts_with("- "));
+        assert!(old.len() > 500 && new.len() > 500, "both sides are shown");
+        assert_eq!(shown.last().unwrap(), &format!("{} more", 6000 - old.len() - new.len()));
+        assert!(shown.iter().map(String::len).sum::<usize>() < 4 * MAX_SIDE);
+        // Long lines are shown as long as there is room.
+        let long = json!(["x".repeat(1000), "y".repeat(1000), "z".repeat(300) + "EVIL"].join("\n"));
+        let shown = of(ToolFact::Description, &json!("A"), &long);
+        assert!(shown.len() == 4 && shown[3].ends_with("zEVIL"), "{shown:?}");
+        let shown = of(ToolFact::Description, &json!("A"), &json!("é".repeat(5000)));
+        assert!(shown[1].ends_with("é… (2952 more characters)"), "{}", &shown[1][4000..]);
         let hidden = of(ToolFact::Title, &json!("a"), &json!("a\u{202e}\u{200b}b"));
         assert_eq!(hidden, ["- a", "+ a\\u202e\\u200bb"]);
     }
 
     #[test]
+    fn blank_lines_ends_of_lines_and_blanks_are_differences() {
+        let prose = |old: &str, new: &str| of(ToolFact::Description, &json!(old), &json!(new));
+        assert_eq!(prose("A", "A\n"), ["+ "]);
+        assert_eq!(prose("A\nB", "A\n\nB"), ["+ "]);
+        assert_eq!(prose("One.\nTwo.", "One.\r\nTwo."), ["- One.", "+ One.\\r"]);
+        assert_eq!(prose("A ", "A"), ["- A\\u0020", "+ A"]);
+        assert_eq!(prose("One. Two.", "One.\nTwo."), ["- One. Two.", "+ One.", "+ Two."]);
+    }
+
+    #[test]
     fn a_fact_may_be_new_gone_or_without_its_text() {
         let fact = PinnedFact::of(&json!("One."));
+        let line = |text: &str| ChangedLine::new(text.to_owned());
         let without = PinnedFact { json: None, digest: [7; 32] };
-        assert_eq!(diff(ToolFact::Title, None, Some(&fact)), [DiffLine::Added("One.".to_owned())]);
-        assert_eq!(diff(ToolFact::Title, Some(&fact), None), [DiffLine::Removed("One.".to_owned())]);
+        assert_eq!(diff(ToolFact::Title, None, Some(&fact)), [DiffLine::Added(line("One."))]);
+        assert_eq!(diff(ToolFact::Title, Some(&fact), None), [DiffLine::Removed(line("One."))]);
         assert_eq!(
             diff(ToolFact::Title, Some(&without), Some(&fact)),
-            [
-                DiffLine::Removed("(a text that the lock does not hold)".to_owned()),
-                DiffLine::Added("One.".to_owned())
-            ]
+            [DiffLine::Removed(line(NO_TEXT)), DiffLine::Added(line("One."))]
+        );
+        assert_eq!(
+            diff(ToolFact::Title, Some(&without), Some(&PinnedFact { json: None, digest: [8; 32] })),
+            [DiffLine::Removed(line(NO_TEXT)), DiffLine::Added(line(NO_TEXT))]
         );
     }
 }

@@ -11,7 +11,7 @@ mod policy;
 mod report;
 
 pub use definition::{PinnedTool, ToolDefinition, ToolFact};
-pub use diff::DiffLine;
+pub use diff::{ChangedLine, DiffLine};
 pub use lock::{PinLock, TEXT_BYTES, lock_file, write_tools};
 pub use policy::PinPolicy;
 pub use report::{ChangedTool, PinReport, UpstreamPins};

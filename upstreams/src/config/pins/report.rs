@@ -1,10 +1,12 @@
 //! How the tools of an upstream differ from those that were accepted.
 
 use super::definition::{PinnedTool, ToolFact};
-use super::diff::{DiffLine, diff};
+use super::diff::{ChangedLine, DiffLine, diff};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+/// Bytes that a line has when lines are cut to make room for others.
+const MIN_LINE: usize = 240;
 /// Bytes of all diffs of one report. Tools that change beyond it are named without what changed.
 const MAX_DIFF_BYTES: usize = 1 << 20;
 
@@ -148,7 +150,7 @@ impl ChangedTool {
                 _ => diff(fact, accepted.fact(fact), listed.fact(fact)),
             };
             let bytes = lines.iter().map(|line| match line {
-                DiffLine::Removed(text) | DiffLine::Added(text) => text.len() + 32,
+                DiffLine::Removed(line) | DiffLine::Added(line) => line.len() + 32,
                 DiffLine::More(_) => 32,
             });
             *room = room.saturating_sub(bytes.sum());
@@ -175,45 +177,80 @@ impl ChangedTool {
     }
 
     /// The diff in at most about `most` bytes, a line for each line that went (`- …`) or came (`+ …`). Without `shows_new`, of
-    /// what came only the length is told: nobody has accepted it.
+    /// what came only the length is told: nobody has accepted it. Long lines are cut before others are left out, and lines that
+    /// went leave half of the room to those that came.
     #[must_use]
     pub fn diff(&self, most: usize, shows_new: bool) -> String {
+        let headers: usize = self.facts.iter().map(|(fact, _)| fact.as_str().len() + 2).sum();
+        let room = most.saturating_sub(headers);
+        let lines = || self.facts.iter().flat_map(|(_, lines)| lines);
+        let limit = line_limit(lines().filter_map(|line| Some(line.changed()?.len() + MARK)).collect(), room);
+        let taken = |line: &ChangedLine| limit.min(line.len() + MARK);
+        let removed = lines().map(|line| if let DiffLine::Removed(line) = line { taken(line) } else { 0 });
+        let added = lines().map(|line| if let DiffLine::Added(line) = line { taken(line) } else { 0 });
+        let (removed, added) = (removed.sum::<usize>(), added.sum::<usize>());
+        let mut old_room = room - added.min(room / 2);
+        let mut new_room = room - removed.min(old_room);
         let mut text = String::new();
-        let mut left_out = 0;
         for (fact, lines) in &self.facts {
-            let mut lines = lines.iter().peekable();
             // Writing to a string does not fail.
             let _ = writeln!(text, "{}:", fact.as_str());
-            if lines.peek().is_none() {
+            if lines.is_empty() {
                 text.push_str("(too much has changed to show it here)\n");
             }
+            let mut left_out = 0;
+            let mut lines = lines.iter().peekable();
             while let Some(line) = lines.next() {
-                let line = match line {
-                    DiffLine::Removed(line) => format!("- {line}\n"),
-                    DiffLine::Added(line) if shows_new => format!("+ {line}\n"),
-                    DiffLine::Added(line) => {
-                        let mut characters = line.chars().count();
+                let (mark, line, room) = match line {
+                    DiffLine::More(count) => {
+                        left_out += count;
+                        continue;
+                    }
+                    DiffLine::Added(line) if !shows_new => {
+                        let mut characters = line.characters();
                         while let Some(DiffLine::Added(next)) =
                             lines.next_if(|next| matches!(next, DiffLine::Added(_)))
                         {
-                            characters += next.chars().count();
+                            characters += next.characters();
                         }
-                        format!("+ ({characters} characters that nobody has accepted)\n")
+                        let _ = writeln!(text, "+ ({characters} characters that nobody has accepted)");
+                        continue;
                     }
-                    DiffLine::More(count) => format!("… and {count} more lines\n"),
+                    DiffLine::Removed(line) => ('-', line, &mut old_room),
+                    DiffLine::Added(line) => ('+', line, &mut new_room),
                 };
-                match text.len() + line.len() <= most {
-                    true => text.push_str(&line),
-                    false => left_out += 1,
+                if taken(line) > *room {
+                    // What is shown of a side has no gaps.
+                    (*room, left_out) = (0, left_out + 1);
+                    continue;
                 }
+                *room -= taken(line);
+                let _ = writeln!(text, "{mark} {}", line.shown(limit - MARK));
+            }
+            if left_out > 0 {
+                let _ = writeln!(text, "… and {left_out} more lines");
             }
         }
-        if left_out > 0 {
-            let _ = writeln!(text, "… and {left_out} more lines");
-        }
-        text.truncate(text.trim_end().len());
+        text.truncate(text.len().saturating_sub(1));
         text
     }
+}
+
+/// Bytes of a line beside its text: the mark, a blank and the line feed.
+const MARK: usize = 3;
+
+/// How many bytes of each line of these sizes fit into `room` together: the most of which all lines have a part, but no fewer than
+/// [`MIN_LINE`], if there are as many.
+fn line_limit(mut sizes: Vec<usize>, room: usize) -> usize {
+    sizes.sort_unstable();
+    let (mut left, mut count) = (room, sizes.len());
+    for size in &sizes {
+        if *size > left / count {
+            return (left / count).max((MIN_LINE + MARK).min(room / 2)).max(MARK);
+        }
+        (left, count) = (left - size, count - 1);
+    }
+    usize::MAX
 }
 
 #[cfg(test)]
@@ -270,6 +307,32 @@ mod tests {
         assert!(safe.contains("- One.\n+ (15 characters that nobody has accepted)"), "{safe}");
         let short = changed.diff(30, true);
         assert!(short.ends_with("more lines") && short.len() < 80, "{short}");
+    }
+
+    #[test]
+    fn lines_that_came_have_room_beside_those_that_went() {
+        let diff = |old: &str, new: &str, most: usize| {
+            ChangedTool::of(&tool("a", old, &schema()), &tool("a", new, &schema()), &mut { usize::MAX })
+                .diff(most, true)
+        };
+        let lines = |word: &str| (0..400).map(|n| format!("{word} {n}\n")).collect::<String>();
+        let shown = diff(&lines("old"), &lines("new"), 800);
+        let count = |mark: &str| shown.lines().filter(|line| line.starts_with(mark)).count();
+        assert!(count("- old") > 20 && count("+ new") > 20, "{shown}");
+        let left_out = 800 - count("- ") - count("+ ");
+        assert!(shown.ends_with(&format!("\n… and {left_out} more lines")), "{shown}");
+        // Long lines are cut, and say so.
+        let shown = diff(&"a".repeat(900), &("b".repeat(900) + "EVIL"), 800);
+        assert!(shown.contains("\n- aa") && shown.ends_with("bb… (514 more characters)"), "{shown}");
+        let shown = diff("A", &("b".repeat(700) + "EVIL"), 800);
+        assert!(shown.ends_with("bEVIL"), "{shown}");
+    }
+
+    #[test]
+    fn blank_lines_are_shown() {
+        let changed =
+            ChangedTool::of(&tool("a", "A", &schema()), &tool("a", "A\n", &schema()), &mut { 4096 });
+        assert_eq!(changed.diff(4096, true), "description:\n+ ");
     }
 
     #[test]

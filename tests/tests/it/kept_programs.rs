@@ -247,6 +247,8 @@ fn a_changed_tool_makes_a_program_stale_and_the_diff_says_why() {
     let with_lines = |text: &str| text.contains("input_schema:\n") && text.contains("+     \"y\": {");
     assert!(with_lines(&diff), "the approval holds what it was approved with: {diff}");
     assert!(with_lines(&done(&world.home, &["show", "twice"])));
+    let shown: Value = serde_json::from_str(&done(&world.home, &["show", "twice", "--json"])).expect("JSON");
+    assert!(shown["why_stale"][0].as_str().is_some_and(with_lines), "{shown}");
     done(&world.home, &["approve", "twice"]);
     told(&reload(&world.home, &[]));
     assert_eq!(world.names()[..2], ["alone", "twice"]);

@@ -41,7 +41,7 @@ pub(super) fn run(
             "input": head.input.value(), "output": head.output.as_deref().map(ProgramSchema::value),
             "tools": head.tools.patterns().collect::<Vec<_>>(),
             "calls": program.calls.iter().map(|name| name.as_str()).collect::<Vec<_>>(),
-            "standing": word, "why_stale": stale.iter().map(StaleTool::reason).collect::<Vec<_>>(), "digest": program.digest,
+            "standing": word, "why_stale": stale.iter().map(StaleTool::reason_with_diff).collect::<Vec<_>>(), "digest": program.digest,
             "tests": head.tests,
             "approved": approval.map(|approval| json!({
                 "by": approval.by, "at": approval.at, "digest": approval.digest, "holds_no_definition_of": unheld(&head.tools, &approval.tools),
@@ -62,16 +62,13 @@ pub(super) fn run(
     line("calls", &list(program.calls.iter().map(ToString::to_string).collect()));
     line("tests", &head.tests.to_string());
     line("digest", &program.digest);
-    let why = match &standing {
-        Standing::Changed(misfit) => format!("changed: {misfit}"),
-        _ => [word.to_owned()]
-            .into_iter()
-            .chain(stale.iter().map(|stale| stale.reason_with_diff()))
-            .chain(unlinked(&folder, &program))
-            .collect::<Vec<_>>()
-            .join(": "),
-    };
-    line("standing", &why);
+    match &standing {
+        Standing::Changed(misfit) => line("standing", &format!("changed: {misfit}")),
+        _ => {
+            let reasons = stale.iter().map(StaleTool::reason_with_diff).chain(unlinked(&folder, &program));
+            line("standing", &standing_text(word, &reasons.collect::<Vec<_>>()));
+        }
+    }
     if let Some(approval) = approval {
         line("approved", &approval.when_and_by());
         let unheld = unheld(&head.tools, &approval.tools);
@@ -80,4 +77,27 @@ pub(super) fn run(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The standing with its reasons, each further one on a line of its own.
+fn standing_text(word: &str, reasons: &[String]) -> String {
+    match reasons {
+        [] => word.to_owned(),
+        _ => format!("{word}: {}", reasons.join("\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_line_of_its_own() {
+        let reasons = ["a/x has changed\n  - One.\n  + Two.", "a/y is gone"].map(str::to_owned);
+        assert_eq!(
+            standing_text("stale", &reasons),
+            "stale: a/x has changed\n  - One.\n  + Two.\na/y is gone"
+        );
+        assert_eq!(standing_text("approved", &[]), "approved");
+    }
 }

@@ -70,8 +70,8 @@ pub enum SpanWork<'a> {
     },
     /// The compilation of a program that was not known.
     Compile {
-        /// True if it was refused.
-        failed: bool,
+        /// Why it failed, a word of a closed set.
+        failure: Option<&'a str>,
     },
     /// The run of a program, or the part between two suspensions.
     Run {
@@ -219,7 +219,7 @@ mod tests {
         let span = OpenSpan::below(Some(&recorded)).unwrap();
         let inner = span.trace().below();
         assert_eq!((inner.parent(), inner.id()), (Some(SpanId(1u64.to_be_bytes())), context.trace_id));
-        inner.end(time::now(), SpanWork::Compile { failed: false });
+        inner.end(time::now(), SpanWork::Compile { failure: None });
         span.end(SpanWork::Run { failure: None });
         let ended = sink.1.lock();
         assert_eq!(ended.len(), 2);

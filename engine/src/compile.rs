@@ -124,7 +124,7 @@ fn known_or_compiled(
     let span = OpenSpan::below(request.trace.as_ref());
     let fresh = compile(text, memory, limits, deadline);
     if let Some(span) = span {
-        span.end(SpanWork::Compile { failed: fresh.is_err() });
+        span.end(SpanWork::Compile { failure: fresh.as_ref().err().map(|error| error.reason().as_str()) });
     }
     let fresh = fresh?;
     programs.remember(text, &fresh);

@@ -34,12 +34,15 @@ const METHODS: [&str; 16] = [
 ];
 /// The method whose requests are named by what they are about, if there is such a thing.
 const PROMPTS_GET: &str = "prompts/get";
+/// The method of which each call begins a span of its own.
+pub(crate) const TOOLS_CALL: &str = "tools/call";
 
 /// The trace of a request: below that of its client, as `_meta` or else the transport's request names it; `None` if it has none
-/// and no spans are exported.
+/// and no spans are exported. A method that has no span begins none.
 pub(crate) fn trace_of(
     service: &Service,
     from: MessageContext<'_>,
+    method: Option<&str>,
     params: Option<&Params<'_>>,
 ) -> Option<Arc<Trace>> {
     let meta = params.map(|params| params.meta);
@@ -51,7 +54,8 @@ pub(crate) fn trace_of(
         }
     };
     let client = client.or_else(|| from.trace.cloned());
-    let trace = match &service.tracer {
+    let has_span = method.is_some_and(|method| method == TOOLS_CALL || METHODS.contains(&method));
+    let trace = match service.tracer.as_ref().filter(|_| has_span) {
         Some(tracer) => tracer.begin(client),
         None => Trace::passing(client?),
     };

@@ -106,10 +106,10 @@ pub(super) fn of_part(span: &Span<'_>) -> Vec<u8> {
             }
             text.ended(error)
         }
-        SpanWork::Compile { failed } => {
+        SpanWork::Compile { failure } => {
             let mut text = of(SpanKind::Internal);
             text.name("compile", None);
-            text.ended(failed.then_some("compile_error"))
+            text.ended(failure)
         }
         SpanWork::Run { failure } => {
             let mut text = of(SpanKind::Internal);

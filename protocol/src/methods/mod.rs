@@ -92,7 +92,7 @@ fn request(
         Era::Handshake => handshake_request(service, from, id, method, message),
         Era::Modern => modern_request(service, from, id, method, message),
     };
-    let Some(trace) = trace_of(service, from, message.params.object()) else { return answer() };
+    let Some(trace) = trace_of(service, from, method, message.params.object()) else { return answer() };
     let span = RequestSpan::begin(&trace, from, id, method, &message.params);
     match within_sync(trace.clone(), answer) {
         HandlerOutcome::Call(call) => {

@@ -30,7 +30,7 @@ use crate::elicitation::Elicitation;
 use crate::handler_outcome::HandlerOutcome;
 use crate::observer::CallSpan;
 use crate::principal::Principal;
-use crate::request_span::trace_of;
+use crate::request_span::{TOOLS_CALL, trace_of};
 use crate::request_state::{RequestStates, StateBinding, StateRefusal, arguments_digest};
 use crate::results;
 use crate::service::{MessageContext, Service};
@@ -55,7 +55,7 @@ pub fn answer(
     };
     let unquoted = params.arguments.filter(|given| given.kind() == Kind::String).and_then(Raw::as_str);
     let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
-    match trace_of(service, from, Some(params)) {
+    match trace_of(service, from, Some(TOOLS_CALL), Some(params)) {
         Some(trace) => within_sync(trace.clone(), || begin(service, from, id, params, Some(trace))),
         None => begin(service, from, id, params, None),
     }

@@ -103,6 +103,39 @@ fn attribute(span: &Span, key: &str) -> Option<String> {
 }
 
 #[test]
+fn a_text_that_cannot_be_read_has_one_reason_and_a_method_that_there_is_not_no_trace() {
+    let collector = Collector::start();
+    let mut server = Launch::new(&["--otlp-endpoint", &collector.url]).on_pipes();
+    let mut ask = |id: &str, method: &str, mut params: Value, parent: Option<&str>| {
+        if let Some(parent) = parent {
+            params["_meta"] = json!({"traceparent": parent});
+        }
+        server.request(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    };
+    let greeting = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    ask("1", "initialize", greeting, None);
+    ask("2", "tools/call", json!({"name": "lisp_eval", "arguments": {"program": "((("}}), Some(PARENT));
+    ask("3", "no/such", json!({}), None);
+    ask("4", "no/such", json!({}), Some(PARENT));
+    let line = |id: &str| {
+        let log = server.launch.log();
+        let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.find(|line| line["event"] == "method_not_found" && line["rpc_id"] == id)
+    };
+    for (id, trace) in [("3", None), ("4", Some(TRACE))] {
+        wait_until("it is told", || line(id).is_some());
+        let line = line(id).expect("it was there");
+        assert_eq!(line["trace_id"].as_str(), trace, "{line}");
+    }
+    server.finish();
+    let parts = collector.of_clients().into_iter().filter(|span| span.kind == i32::from(SpanKind::Internal));
+    let mut parts: Vec<_> = parts.map(|span| (span.name.clone(), attribute(&span, "error.type"))).collect();
+    parts.sort();
+    let failed = |name: &str| (name.to_owned(), Some("parse_error".to_owned()));
+    assert_eq!(parts, [failed("compile"), failed("run")]);
+}
+
+#[test]
 fn each_request_has_a_span_with_the_name_of_its_method() {
     let collector = Collector::start();
     let flags = ["--otlp-endpoint", &collector.url, "--expose", "resources,prompts", "--expose", "tools"];

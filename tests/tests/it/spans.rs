@@ -118,7 +118,7 @@ fn a_text_that_cannot_be_read_has_one_reason_and_a_method_that_there_is_not_no_t
     ask("3", "no/such", json!({}), None);
     ask("4", "no/such", json!({}), Some(PARENT));
     let line = |id: &str| {
-        let log = server.launch.log();
+        let log = server.server.launch.log();
         let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         lines.find(|line| line["event"] == "method_not_found" && line["rpc_id"] == id)
     };

@@ -6,7 +6,7 @@ use super::asking::{Desk, Gate, Verdict, ask};
 use super::calls::Calls;
 use super::context::RunContext;
 use super::eval_end::conclude;
-use super::kept::{KeptScopes, looked_at, scoped, scopes};
+use super::kept::{KeptCall, KeptScopes, scoped, scopes};
 use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::running_turn::{is_wanted, turn_is_over};
@@ -245,13 +245,16 @@ impl ProgramRun {
             self.pause(time::since(began));
         }
         let is_new = !std::mem::take(&mut self.is_resumed);
-        for call in std::mem::take(&mut self.made) {
+        for mut call in std::mem::take(&mut self.made) {
             let id = call.id;
             let reply = match scoped(&self.context, self.kept.as_deref(), &call, is_new) {
                 Ok(run) => {
-                    let programs = self.request.programs.as_ref();
-                    let looked_at = looked_at(programs, &run, self.kept.as_deref(), &call);
-                    let reply = answer(&self.request, &run, call);
+                    let kept = KeptCall::of(self.request.programs.as_ref(), self.kept.as_ref(), &mut call);
+                    let looked_at = match (&kept, &call.request) {
+                        (Some(kept), HostRequest::Upstream(wanted)) => kept.looked_at(&run, wanted),
+                        _ => None,
+                    };
+                    let reply = answer(&self.request, &run, call, kept);
                     match looked_at {
                         None => reply,
                         Some(looked_at) => Box::pin(async move {
@@ -450,12 +453,17 @@ impl Drop for RunGuard<'_> {
 }
 
 /// The future that answers one call of a program.
-fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: PendingCall) -> LocalBoxFuture<'static, Reply> {
+fn answer(
+    request: &EvalRequest,
+    run: &Rc<RunContext>,
+    call: PendingCall,
+    kept: Option<Rc<KeptCall>>,
+) -> LocalBoxFuture<'static, Reply> {
     let unknown = |name: &str| {
         let text = format!("Unknown tool: {name}. No tools available.");
         Reply::Raise(Error::verbatim(Reason::UnknownTool, text))
     };
-    let desk = || Desk::new(run.clone(), call.id);
+    let desk = || Desk::new(run.clone(), call.id, kept);
     match (call.request, &request.upstreams, &request.tools) {
         (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
         (HostRequest::Tool { name, .. }, _, None) => ready(unknown(&name)),

@@ -2,8 +2,9 @@
 
 use super::board::SavedCall;
 use crate::context::RunContext;
+use crate::kept::{KeptCall, Refused};
 use crate::questions::{Answer, Question, QuestionKind, Unanswered};
-use ptc_vm::machine::CallId;
+use ptc_vm::machine::{CallId, Reply, UpstreamCall};
 use std::rc::Rc;
 
 /// Where one call of a program asks people.
@@ -11,12 +12,25 @@ use std::rc::Rc;
 pub struct Desk {
     run: Rc<RunContext>,
     call: CallId,
+    /// The kept programs within which the call is made, if it is one of an upstream's tool.
+    kept: Option<Rc<KeptCall>>,
 }
 
 impl Desk {
     /// The desk of one call.
-    pub(crate) fn new(run: Rc<RunContext>, call: CallId) -> Desk {
-        Desk { run, call }
+    pub(crate) fn new(run: Rc<RunContext>, call: CallId, kept: Option<Rc<KeptCall>>) -> Desk {
+        Desk { run, call, kept }
+    }
+
+    /// Has the kept programs judged anew within which this call is made, by what the upstreams list by now.
+    ///
+    /// # Errors
+    /// The call may not be made: the end of its program.
+    pub async fn look_again(&self, call: &UpstreamCall) -> Result<(), Reply> {
+        match self.kept.as_ref().and_then(|kept| kept.looked_at(&self.run, call)) {
+            Some(looked_at) => looked_at.await.map_err(Refused::reply),
+            None => Ok(()),
+        }
     }
 
     /// The progress that this call saved when its program was suspended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use ptc_policy::Grant;
-use ptc_vm::machine::{CalledProgram, HostRequest, PendingCall, Reply};
+use ptc_vm::machine::{CalledProgram, HostRequest, PendingCall, Reply, UpstreamCall};
 use ptc_vm::{Error, Reason};
 
 use super::scopes::{KeptScope, KeptScopes, scopes};
@@ -69,25 +69,43 @@ pub(crate) fn scoped(
     })
 }
 
-/// What is to be found out of a call before it is made: of those of upstreams' tools within kept programs that are served. `main`: what
-/// the heads of the run's own text say.
-pub(crate) fn looked_at(
-    served: Option<&Arc<dyn ServedPrograms>>,
-    run: &Rc<RunContext>,
-    main: Option<&KeptScopes>,
-    call: &PendingCall,
-) -> Option<LocalBoxFuture<'static, Result<(), Refused>>> {
-    let served = served.filter(|_| main.is_some() || !call.within.is_empty())?;
-    let HostRequest::Upstream(wanted) = &call.request else { return None };
-    let (Ok(upstream), Ok(tool)) = (&wanted.server, &wanted.tool) else { return None };
-    let own = main.and_then(|main| main.parts.first()?.as_ref()).map(|own| &*own.name);
-    let within: Vec<&str> =
-        own.into_iter().chain(call.within.iter().rev().map(CalledProgram::name)).collect();
-    if within.is_empty() {
-        return None;
+/// A call of an upstream's tool within kept programs that are served.
+pub(crate) struct KeptCall {
+    served: Arc<dyn ServedPrograms>,
+    /// What the heads of the run's own text say.
+    main: Option<Rc<KeptScopes>>,
+    within: Vec<CalledProgram>,
+}
+
+impl KeptCall {
+    /// `None` if the call is no such call; otherwise it gets the programs within which the call is made.
+    pub(crate) fn of(
+        served: Option<&Arc<dyn ServedPrograms>>,
+        main: Option<&Rc<KeptScopes>>,
+        call: &mut PendingCall,
+    ) -> Option<Rc<KeptCall>> {
+        let served = served.filter(|_| main.is_some() || !call.within.is_empty())?;
+        let HostRequest::Upstream(_) = &call.request else { return None };
+        let (main, within) = (main.cloned(), std::mem::take(&mut call.within));
+        Some(Rc::new(KeptCall { served: served.clone(), main, within }))
     }
-    let looked_at = served.look_at(run, &within, upstream, tool)?;
-    Some(Box::pin(async move { looked_at.await.map_err(Refused) }))
+
+    /// What is to be found out of it before it is made, or sent after all.
+    pub(crate) fn looked_at(
+        &self,
+        run: &Rc<RunContext>,
+        wanted: &UpstreamCall,
+    ) -> Option<LocalBoxFuture<'static, Result<(), Refused>>> {
+        let (Ok(upstream), Ok(tool)) = (&wanted.server, &wanted.tool) else { return None };
+        let own = self.main.as_ref().and_then(|main| main.parts.first()?.as_ref()).map(|own| &*own.name);
+        let within: Vec<&str> =
+            own.into_iter().chain(self.within.iter().rev().map(CalledProgram::name)).collect();
+        if within.is_empty() {
+            return None;
+        }
+        let looked_at = self.served.look_at(run, &within, upstream, tool)?;
+        Some(Box::pin(async move { looked_at.await.map_err(Refused) }))
+    }
 }
 
 fn with_scopes(called: &CalledProgram) -> Option<(Rc<KeptScopes>, u32)> {

@@ -18,7 +18,7 @@ pub use scopes::{HEAD_KEYS, LIMIT_KEYS};
 pub use served::ServedPrograms;
 pub use tools::ProgramTools;
 
-pub(crate) use calls::{looked_at, scoped};
+pub(crate) use calls::{KeptCall, Refused, scoped};
 pub(crate) use checks::KeptChecks;
 pub(crate) use scopes::{KeptScopes, main_scope, scopes};
 pub(crate) use served::show_programs;

@@ -153,6 +153,13 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Notes that it was not sent after all, as its upstream lists other tools by now.
+    pub(super) fn is_not_sent(&self, fault: &CallFault) {
+        self.sent.set(None);
+        self.watch_ends(Some(fault.reason));
+        self.end_span(fault);
+    }
+
     fn watch_ends(&self, fault: Option<FaultReason>) {
         if let (Some(number), Some(watch)) = (self.watched.take(), self.aggregator.watch.get()) {
             watch.ended(self.run.eval, number, fault.map(FaultReason::as_str));

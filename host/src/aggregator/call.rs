@@ -5,7 +5,7 @@ use super::attempt::{Attempt, CalledTool};
 use super::audit::{AuditedDenial, DenialReason};
 use super::caller::caller_of;
 use super::cold_start::{UpstreamStartError, start};
-use super::current_tools::renewed;
+use super::current_tools::{renew, renewed};
 use super::input::Exchange;
 use super::input_progress::InputProgress;
 use super::program_fault::raise;
@@ -17,7 +17,7 @@ use super::view::View;
 use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use ptc_base::memory::ReplyCharge;
 use ptc_base::text::clip;
-use ptc_base::time;
+use ptc_base::time::{self, timeout_at};
 use ptc_base::trace::OpenSpan;
 use ptc_engine::questions::MAX_ASKED_BYTES;
 use ptc_engine::{Desk, RunContext};
@@ -25,6 +25,9 @@ use ptc_upstreams::upstream::{Call, CallFault, CallLimits, Caller, ResendMembers
 use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Times that one call is judged anew because its upstream lists other tools when it is to be sent.
+pub(super) const MOST_JUDGEMENTS: u32 = 3;
 
 /// Judges a call anew whose program has waited for people since it was judged, if other rules hold for its caller by now. `judged`:
 /// the view by which it was. Returns that of now, or `None` if the rules are the same.
@@ -60,12 +63,13 @@ pub(super) async fn judge_again<'a>(
     Ok(Some(view))
 }
 
-/// Answers one `tool/call`.
+/// Answers one `tool/call`. `relisted`: how often it has been judged by a list of tools that held no more when it was to be sent.
 pub(super) async fn answer(
     aggregator: Arc<Aggregator>,
     run: Rc<RunContext>,
     call: UpstreamCall,
     desk: Desk,
+    relisted: u32,
 ) -> Reply {
     let mut view = aggregator.view_of(&run);
     let catalog = view.present();
@@ -212,6 +216,7 @@ pub(super) async fn answer(
             arrivals: Some(&charge),
             caller,
             may_wrap,
+            judged_by: entry.listed(),
         };
         let upstream = &member.handle;
         let exchange = Exchange {
@@ -228,7 +233,7 @@ pub(super) async fn answer(
             return attempt.failed_unrecorded(&arguments, fault);
         }
         // Counted last: what waits for people takes nothing of the caller's minute.
-        let in_flight = match begin_call(&run, before.is_some()) {
+        let in_flight = match begin_call(&run, before.is_some() || relisted > 0) {
             Ok(in_flight) => in_flight,
             Err(fault) => {
                 give_back_uncounted(&run, &fault);
@@ -247,6 +252,26 @@ pub(super) async fn answer(
             }
             Err(fault) => fault,
         };
+        if fault.relisted && relisted < MOST_JUDGEMENTS {
+            attempt.is_not_sent(&fault);
+            let renewing = renew(&aggregator, member, caller_of(&view, &run, member));
+            // In a box, as most calls are judged once.
+            return match Box::pin(timeout_at(run.deadline(), renewing)).await {
+                Ok(Ok(())) => {
+                    if desk.progress().is_none() {
+                        give_back(&run);
+                    }
+                    if let Err(end) = desk.look_again(&call).await {
+                        return end;
+                    }
+                    let (aggregator, run, call, desk) =
+                        (aggregator.clone(), run.clone(), call.clone(), desk.clone());
+                    Box::pin(self::answer(aggregator, run, call, desk, relisted + 1)).await
+                }
+                Ok(Err(fault)) => attempt.failed(&arguments, Some(began), fault.never_sent()),
+                Err(_) => attempt.failed(&arguments, Some(began), fault),
+            };
+        }
         attempt.end_span(&fault);
         if let Some(account) = caller.account.or(caller.principal) {
             aggregator.note_unknown(server, account, Some(&fault));

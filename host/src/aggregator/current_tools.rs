@@ -12,7 +12,7 @@ use crate::catalog::{
 use ptc_base::time;
 use ptc_engine::RunContext;
 use ptc_mcp::json::Value;
-use ptc_upstreams::upstream::{CallFault, Phase, Upstream};
+use ptc_upstreams::upstream::{CallFault, Caller, Phase, Upstream};
 use std::sync::Arc;
 
 /// The catalog of now, for a call that the one at hand speaks against; `None` if the upstream still says the same.
@@ -32,7 +32,7 @@ pub(super) async fn renewed(
     if upstream.health().phase != Phase::Started {
         start(aggregator, run, server).await.map_err(|failed| (failed.fault, failed.tried))?;
     }
-    let renewing = time::timeout_at(run.deadline(), renew(aggregator, view, member, run));
+    let renewing = time::timeout_at(run.deadline(), renew(aggregator, member, caller_of(view, run, member)));
     renewing
         .await
         .unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not list its tools in time")))
@@ -52,13 +52,11 @@ fn serving(
 }
 
 /// Takes an upstream's list, which sends a request only if the upstream has announced a change.
-async fn renew(
+pub(super) async fn renew(
     aggregator: &Aggregator,
-    view: &View<'_>,
     member: &ConfiguredUpstream,
-    run: &RunContext,
+    caller: Caller<'_>,
 ) -> Result<(), CallFault> {
-    let caller = caller_of(view, run, member);
     match (member.handle.serving(caller), caller.account.or(caller.principal)) {
         (Some(own), Some(account)) => {
             let (own, turn) = (own?, aggregator.own_lists.turn());
@@ -87,7 +85,8 @@ pub(super) async fn with_changes(
     let before = view.catalog();
     if serving(view, member, run).is_ok_and(|upstream| upstream.health().phase == Phase::Started) {
         // If the upstream cannot say, what it said last stands.
-        let _ = time::timeout_at(run.deadline(), renew(aggregator, view, member, run)).await;
+        let caller = caller_of(view, run, member);
+        let _ = time::timeout_at(run.deadline(), renew(aggregator, member, caller)).await;
     }
     let (then, now) = (view.catalog(), view.present());
     let caller = caller_of(view, run, member);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::approval::{WantedCall, allowed, ask_outside, needed};
 use super::attempt::TOOLS_CALL;
 use super::audit::{AuditedCall, AuditedDenial, DenialReason};
+use super::call::MOST_JUDGEMENTS;
+use super::current_tools::renew;
 use super::runtime::Aggregator;
 use super::usage::count_call;
 use ptc_base::time;
@@ -21,6 +23,28 @@ impl Aggregator {
     /// # Errors
     /// As [`Upstream::call`](ptc_upstreams::upstream::Upstream::call). A call that was not allowed is not sent.
     pub async fn call_outside(
+        &self,
+        server: &str,
+        call: Call<'_>,
+        asker: Option<&Arc<dyn Asker>>,
+    ) -> Result<CallReply, CallFault> {
+        let mut judged = 0;
+        loop {
+            let fault = match self.try_outside(server, call, asker).await {
+                Err(fault) if fault.relisted && judged < MOST_JUDGEMENTS => fault,
+                replied => return replied,
+            };
+            judged += 1;
+            let view = self.view_of_name(call.caller.principal);
+            let Some(member) = view.member(server) else { return Err(fault) };
+            let caller = Caller { account: view.account(member), ..call.caller };
+            time::timeout_at(call.limits.deadline, renew(self, member, caller))
+                .await
+                .map_err(|_| fault)??;
+        }
+    }
+
+    async fn try_outside(
         &self,
         server: &str,
         call: Call<'_>,
@@ -97,7 +121,8 @@ impl Aggregator {
                     None => trace.as_ref().map(|trace| &trace.context),
                 };
                 let caller = Caller { account: view.account(member), trace: context, ..call.caller };
-                let replied = member.handle.call(Call { limits, caller, ..call }).await;
+                let judged_by = entry.and_then(|entry| entry.listed());
+                let replied = member.handle.call(Call { limits, caller, judged_by, ..call }).await;
                 if let Some(span) = span {
                     let fault = replied.as_ref().err();
                     span.end(SpanWork::Call {

@@ -41,6 +41,7 @@ pub(super) async fn reported_roots(
         arrivals: None,
         caller,
         may_wrap: true,
+        judged_by: None,
     };
     let replied = upstream.call(call).await;
     let Some(text) = replied.as_ref().ok().and_then(|reply| reply.payload.text()) else { return Vec::new() };

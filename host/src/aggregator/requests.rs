@@ -53,7 +53,7 @@ fn answered(
     desk: Desk,
 ) -> LocalBoxFuture<'static, Reply> {
     match request {
-        HostRequest::Upstream(call) => Box::pin(call::answer(aggregator, run, call, desk)),
+        HostRequest::Upstream(call) => Box::pin(call::answer(aggregator, run, call, desk, 0)),
         HostRequest::Discovery { form, arguments, shown } => {
             Box::pin(discovery::answer(aggregator, run, form, arguments, shown))
         }

@@ -10,7 +10,7 @@ use super::own_lists::{Follower, OwnLists, Turn};
 use super::reported_roots::reported_roots;
 use super::sampler::{Sampler, SamplingCounts};
 use super::seen_shapes::SeenShapes;
-use super::upkeep::follow_own;
+use super::upkeep::{follow_own, note_failed};
 use super::view::Views;
 use crate::catalog::{Catalog, Exposure, ServerEntry};
 use futures_util::future::join_all;
@@ -24,7 +24,7 @@ use ptc_upstreams::config::{PinReport, RootsConfig, UpstreamConfig};
 use ptc_upstreams::mcp::ClientRoots;
 use ptc_upstreams::sign_in::SignInCounts;
 use ptc_upstreams::upstream::{CallFault, Caller, FaultReason, Phase, ToolInfo, Upstream};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -267,6 +267,16 @@ impl Aggregator {
         Ok(())
     }
 
+    /// Lists the tools of these upstreams anew, whether or not they have announced a change. Where that fails, what is known stays.
+    pub async fn list_anew(&self, names: &BTreeSet<String>) {
+        let members = names.iter().filter_map(|name| self.members.get(name));
+        join_all(members.map(async |member| match member.handle.refresh_tools().await {
+            Ok(tools) => self.take_tools(member, &tools).await,
+            Err(fault) => note_failed(&member.config.name, &fault),
+        }))
+        .await;
+    }
+
     /// Starts and lists the upstream that serves an account alone, unless that has been done.
     async fn load_own(
         &self,
@@ -351,7 +361,7 @@ impl Aggregator {
         .await;
         let caller = Caller { principal: account, account, ..Caller::default() };
         let roots = reported_roots(member, upstream, caller, &entry, &self.redactor).await;
-        let entry = entry.serving(roots);
+        let entry = entry.serving(roots).of_list(tools);
         for remark in entry.remarks() {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }

@@ -183,7 +183,7 @@ impl Aggregator {
     }
 }
 
-fn note_failed(name: &str, fault: &CallFault) {
+pub(super) fn note_failed(name: &str, fault: &CallFault) {
     tracing::warn!(event = "upstream_list_failed", upstream = %name, reason = %fault.reason);
 }
 

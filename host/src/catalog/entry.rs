@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ptc_mcp::json::{Map, Value};
 use ptc_vm::paging::Parameters;
@@ -18,7 +18,7 @@ use ptc_secret::credentials::Redactor;
 use ptc_upstreams::config::{
     PinReport, PinnedTool, ToolDefinition, Transport, UpstreamConfig, UpstreamPins, hint,
 };
-use ptc_upstreams::upstream::{Introduction, MAX_TOOLS, Offers};
+use ptc_upstreams::upstream::{Introduction, MAX_TOOLS, Offers, ToolInfo};
 
 /// From this many bytes on, schemas are processed off the thread.
 const MANY_BYTES: usize = AT_ONCE;
@@ -252,6 +252,8 @@ pub struct ServerEntry {
     restrictions: Restrictions,
     /// How its tools stand to the lock, if they are held to one.
     pins: Option<Arc<Pinning>>,
+    /// The list that it was made of, if its upstream gave one in this process.
+    listed: Option<Weak<[ToolInfo]>>,
     pub(super) tokens: Tokens,
 }
 
@@ -322,6 +324,7 @@ impl ServerEntry {
             remarks: Vec::new(),
             restrictions: Restrictions::default(),
             pins: upstream.pins.as_deref().map(|pins| Arc::new(Pinning::unloaded(pins))),
+            listed: None,
             tokens: Tokens::of_server(&upstream.name, &upstream.description, &upstream.capabilities),
         }
     }
@@ -395,6 +398,17 @@ impl ServerEntry {
             self.pins = Some(Arc::new(Pinning { report: Arc::new(report), withheld }));
         }
         self.by_name = sorted_by_name(&self.tools);
+    }
+
+    /// The same server, made of this list.
+    #[must_use]
+    pub(crate) fn of_list(self, tools: &Arc<[ToolInfo]>) -> Self {
+        Self { listed: Some(Arc::downgrade(tools)), ..self }
+    }
+
+    /// The list that it was made of, by which calls are judged; `None` if its upstream has given none in this process.
+    pub(crate) fn listed(&self) -> Option<&Weak<[ToolInfo]>> {
+        self.listed.as_ref()
     }
 
     /// How its tools stand to the lock; `None` if they are held to none.

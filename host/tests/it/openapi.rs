@@ -121,6 +121,7 @@ async fn call(aggregator: &Aggregator, arguments: &str, max_bytes: usize) -> Res
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,
+            judged_by: None,
         })
         .await
 }

@@ -171,6 +171,7 @@ async fn echo(
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,
+            judged_by: None,
         })
         .await
 }
@@ -340,6 +341,7 @@ async fn a_caller_without_memory() {
             arrivals: Some(&room),
             caller: Caller::default(),
             may_wrap: true,
+            judged_by: None,
         };
         upstream.call(call).await.map(|reply| reply.result_bytes)
     };

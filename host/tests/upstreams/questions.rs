@@ -81,7 +81,18 @@ async fn call(
 ) -> Result<CallReply, CallFault> {
     let caller = Caller { asking: Some(asking), ..Caller::default() };
     let arguments = arguments.as_bytes();
-    upstream.call(Call { tool, arguments, again, limits, arrivals: None, caller, may_wrap: false }).await
+    upstream
+        .call(Call {
+            tool,
+            arguments,
+            again,
+            limits,
+            arrivals: None,
+            caller,
+            may_wrap: false,
+            judged_by: None,
+        })
+        .await
 }
 
 fn wanted(fault: CallFault) -> InputRequired {

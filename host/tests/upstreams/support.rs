@@ -112,6 +112,7 @@ pub(crate) async fn call_with(
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,
+            judged_by: None,
         })
         .await
 }

@@ -115,6 +115,7 @@ async fn ask(aggregator: &Aggregator, args: &CallArgs, limits: AggregatorLimits)
         arrivals: None,
         caller: Caller::default(),
         may_wrap,
+        judged_by: None,
     };
     let person = questions::at_terminal(aggregator.redactor());
     let reply = aggregator.call_outside(&server, call, person.as_ref()).await;

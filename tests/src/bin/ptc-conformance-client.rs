@@ -159,6 +159,7 @@ async fn call(aggregator: &Arc<Aggregator>) -> Result<(), CallFault> {
             arrivals: None,
             caller,
             may_wrap: false,
+            judged_by: None,
         })
         .await?;
     Ok(())

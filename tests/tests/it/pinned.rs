@@ -154,7 +154,7 @@ fn a_changed_tool_is_told_with_its_diff_and_waits_until_it_is_pinned_anew() {
 #[test]
 fn a_lock_that_cannot_be_read_is_never_ignored() {
     for pin in ["warn", "refuse"] {
-        let person = Person::new(&json!({"pin": pin}));
+        let person = Person::new(&json!({"pin": pin, "backoff_initial_ms": 1}));
         person.done("pin", &[]);
         let lock = person.lock();
         fs::write(person.path("upstreams.lock"), &lock[..lock.len() / 2]).expect("written");
@@ -339,6 +339,7 @@ impl World {
             arrivals: None,
             caller: Default::default(),
             may_wrap: false,
+            judged_by: None,
         };
         self.aggregator.call_outside("fake", call, None).await.map(drop).map_err(|fault| fault.message)
     }
@@ -487,6 +488,42 @@ fn a_reload_reads_the_lock_and_keeps_connections() {
     fs::remove_file(home.join("upstreams.lock")).expect("removed");
     assert!(ptc(&home, &["reload"]).status.success());
     assert!(http.eval(ECHO).contains("its upstream is not pinned"));
+}
+
+#[test]
+fn a_tool_that_its_upstream_came_back_with_otherwise_is_not_called() {
+    let several = format!("(pmap (fn [_] {ECHO}) [1 2 3])");
+    for (mode, program) in [("frozen", ECHO), ("live", &several)] {
+        let (http, home) = serving(&["--catalog-snapshot-mode", mode]);
+        assert_eq!(http.eval(ECHO), "user=> {\"y\" \"1\"}");
+        fs::write(home.join("grown"), "").expect("a file");
+        fake_of(&http).into_iter().for_each(|process| send(process, Signal::SIGKILL));
+        http.server.launch.logged("upstream_ended");
+        let refused = http.eval(program);
+        assert!(
+            refused.contains("tool 'fake.echo' is not accepted: its input_schema changed"),
+            "{mode}: {refused}"
+        );
+        // One that is as it was accepted is called over the same connection.
+        assert_eq!(http.eval(ANNOUNCE), "user=> true");
+    }
+}
+
+#[tokio::test]
+async fn a_call_outside_is_judged_by_the_list_that_holds_when_it_is_sent() {
+    let world = World::pinned("refuse", SnapshotMode::Frozen).await;
+    assert_eq!(world.call_outside("echo").await, Ok(()));
+    world.person.grow();
+    assert!(world.call_outside("die").await.is_err());
+    let refused = loop {
+        match world.call_outside("echo").await {
+            // For a millisecond.
+            Err(fault) if fault.starts_with("in recovery") => tokio::task::yield_now().await,
+            called => break called.unwrap_err(),
+        }
+    };
+    assert!(refused.contains("tool 'fake.echo' is not accepted: "), "{refused}");
+    world.aggregator.shutdown().await;
 }
 
 #[test]

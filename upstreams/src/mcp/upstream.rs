@@ -138,11 +138,14 @@ impl<T: Transport> McpUpstream<T> {
 
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
         let _alone = self.alone(call.caller, call.limits.deadline).await?;
-        let current = || self.lifecycle.current();
-        let (connection, slot) = self
-            .slots
-            .enter(&call.limits, call.caller.asking, T::NAME, current, |patience| self.connect(patience))
-            .await?;
+        let current = || self.lifecycle.current_of(call.judged_by);
+        let connect = async |patience| {
+            let connection = self.connect(patience).await?;
+            self.lifecycle.check_list(call.judged_by)?;
+            Ok(connection)
+        };
+        let (connection, slot) =
+            self.slots.enter(&call.limits, call.caller.asking, T::NAME, current, connect).await?;
         let reply = self.transport.call(&self.lifecycle, &connection, call).await;
         slot.note(&reply);
         let reply = reply?;

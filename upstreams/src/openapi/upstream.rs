@@ -465,6 +465,7 @@ mod tests {
                 arrivals: None,
                 caller: Caller::default(),
                 may_wrap: true,
+                judged_by: None,
             })
             .await
     }

@@ -112,6 +112,8 @@ pub struct CallFault {
     /// If another sign-in of a person would help: when the failed one was made, in milliseconds since 1970; 0 if there was
     /// none.
     pub sign_in_after: Option<u64>,
+    /// Whether the upstream lists other tools than those by which the call was judged: it has not been sent, and may be judged anew.
+    pub relisted: bool,
 }
 
 /// The answer with which a tool reports its failure.
@@ -139,6 +141,7 @@ impl CallFault {
             retry_after: None,
             unfinished: None,
             sign_in_after: None,
+            relisted: false,
         }
     }
 
@@ -146,6 +149,12 @@ impl CallFault {
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(FaultReason::UpstreamUnavailable, message)
+    }
+
+    /// The fault of a call that was judged by another list of tools than its upstream has by now.
+    pub(crate) fn judged_by_former_list() -> Self {
+        let fault = Self::unavailable("the upstream changed its tools before the call could be sent");
+        Self { relisted: true, ..fault.before_sending() }
     }
 
     /// [`FaultReason::UpstreamError`] with `message`.

@@ -4,7 +4,7 @@
 use ptc_base::sync::Mutex;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -123,11 +123,34 @@ impl<C: TransportConnection> Lifecycle<C> {
         }
     }
 
-    /// The live connection, if there is one: the way of nearly every call.
+    /// The live connection, if there is one.
     pub(crate) fn current(&self) -> Option<Arc<C>> {
         match &self.lock().link {
             Link::Started(connection) => Some(connection.clone()),
             _ => None,
+        }
+    }
+
+    /// The live connection, if its list of tools is the one by which a call was judged: the way of nearly every call.
+    pub(crate) fn current_of(&self, judged_by: Option<&Weak<[ToolInfo]>>) -> Option<Arc<C>> {
+        let state = self.lock();
+        let is_of = |list: &Weak<[ToolInfo]>| state.tools.as_ref().is_some_and(|tools| is_same(list, tools));
+        match &state.link {
+            Link::Started(connection) if judged_by.is_none_or(is_of) => Some(connection.clone()),
+            _ => None,
+        }
+    }
+
+    /// Refuses a call that was judged by a list that says something else than the present one.
+    ///
+    /// # Errors
+    /// It was; nothing may be sent.
+    pub(crate) fn check_list(&self, judged_by: Option<&Weak<[ToolInfo]>>) -> Result<(), CallFault> {
+        let (Some(judged_by), Some(tools)) = (judged_by, self.tools()) else { return Ok(()) };
+        let says_the_same = || judged_by.upgrade().is_some_and(|list| by_name(&list) == by_name(&tools));
+        match is_same(judged_by, &tools) || says_the_same() {
+            true => Ok(()),
+            false => Err(CallFault::judged_by_former_list()),
         }
     }
 
@@ -350,6 +373,18 @@ impl<C: TransportConnection> Lifecycle<C> {
     }
 }
 
+/// Whether a list is this very one.
+fn is_same(list: &Weak<[ToolInfo]>, tools: &Arc<[ToolInfo]>) -> bool {
+    std::ptr::addr_eq(list.as_ptr(), Arc::as_ptr(tools))
+}
+
+/// The tools of a list, whatever their order there: some servers list them in another one each time they start.
+fn by_name(tools: &[ToolInfo]) -> Vec<(&str, &str)> {
+    let mut tools: Vec<_> = tools.iter().map(|tool| (&*tool.name, tool.json.get())).collect();
+    tools.sort_unstable();
+    tools
+}
+
 /// A start to be waited for, and whether the one who waits began it.
 struct PendingStart<C>(watch::Receiver<ConnectResult<C>>, bool);
 
@@ -425,6 +460,7 @@ fn interrupted() -> CallFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::value::RawValue;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Default)]
@@ -609,6 +645,32 @@ mod tests {
         assert!(left.is_none());
         assert_eq!(lifecycle.connect(None, self::start).await.err(), Some(closed().never_sent()));
         assert_eq!(lifecycle.health().phase, Phase::Closed);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_sent_only_beside_the_list_by_which_it_was_judged() {
+        let tools = |names: &[&str]| -> Arc<[ToolInfo]> {
+            let json = |name: &str| RawValue::from_string(format!("{{\"name\":\"{name}\"}}")).unwrap();
+            names.iter().map(|name| ToolInfo { name: (*name).into(), json: json(name) }).collect()
+        };
+        let lifecycle = lifecycle();
+        lifecycle.connect(None, start).await.unwrap();
+        let list = tools(&["a", "b"]);
+        let judged_by = Arc::downgrade(&list);
+        lifecycle.set_tools(list.clone(), 0);
+        assert!(lifecycle.current_of(Some(&judged_by)).is_some());
+        assert_eq!(lifecycle.check_list(Some(&judged_by)), Ok(()));
+        lifecycle.set_tools(tools(&["b", "a"]), 0);
+        assert!(lifecycle.current_of(Some(&judged_by)).is_none());
+        assert_eq!(lifecycle.check_list(Some(&judged_by)), Ok(()), "another order says the same");
+        lifecycle.set_tools(tools(&["a"]), 0);
+        let refused = lifecycle.check_list(Some(&judged_by)).unwrap_err();
+        assert!(refused.relisted && !refused.sent && refused.uncounted, "{refused:?}");
+        assert!(lifecycle.current_of(None).is_some());
+        assert_eq!(lifecycle.check_list(None), Ok(()));
+        lifecycle.set_tools(tools(&["a", "b"]), 0);
+        drop(list);
+        assert!(lifecycle.check_list(Some(&judged_by)).is_err(), "nobody knows what it said");
     }
 
     #[tokio::test(start_paused = true)]

@@ -53,7 +53,7 @@ pub use unfinished::{
 };
 pub use visits::Visits;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -117,6 +117,7 @@ pub trait Upstream: Send + Sync {
     ///
     /// # Errors
     /// A [`CallFault`] with a reason of the closed set. A tool that reports `isError` is the fault [`FaultReason::ToolError`].
+    /// If the upstream lists other tools than those of `judged_by`, nothing is sent and `relisted` says so.
     /// If the upstream requires something before it answers, `unfinished` describes it; for a caller that cannot provide it,
     /// that is a fault like any other.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>>;
@@ -182,6 +183,8 @@ pub struct Call<'a> {
     /// Whether an answer of nothing but `result` is taken as a wrapper around the payload: the tool's description says so,
     /// or says nothing about its answers.
     pub may_wrap: bool,
+    /// The list of tools by which it was judged: it is sent only while the upstream lists the same. `None`: whatever it lists.
+    pub judged_by: Option<&'a Weak<[ToolInfo]>>,
 }
 
 /// A request for something besides tools.

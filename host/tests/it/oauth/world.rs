@@ -236,6 +236,7 @@ pub(crate) async fn call_as(
         arrivals: None,
         caller: Caller { principal, ..Caller::default() },
         may_wrap: true,
+        judged_by: None,
     };
     linear(process).call(call).await
 }

@@ -209,6 +209,7 @@ impl Handler {
             arrivals: None,
             caller: Caller::default(),
             may_wrap,
+            judged_by: None,
         };
         let reply = self.aggregator.call_outside(&self.server, call, self.asker.as_ref()).await;
         let reply = reply.map_err(|fault| fault.to_string())?;

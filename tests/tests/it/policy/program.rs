@@ -344,6 +344,7 @@ async fn calls_outside_programs_are_counted() {
             arrivals: None,
             caller: Default::default(),
             may_wrap: false,
+            judged_by: None,
         };
         let answered = world.aggregator.call_outside("zq7seen", call, None).await;
         told.push(answered.map(drop).map_err(|fault| (fault.reason, fault.message)));
@@ -369,6 +370,7 @@ async fn calls_outside_programs_follow_the_policy() {
                 arrivals: None,
                 caller: Default::default(),
                 may_wrap: false,
+                judged_by: None,
             };
             world.aggregator.call_outside(server, call, None).await.map(drop).map_err(|fault| fault.message)
         }

@@ -279,6 +279,7 @@ mod tests {
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,
+            judged_by: None,
         };
         upstream.call(call).await.unwrap();
         let work = take_work();

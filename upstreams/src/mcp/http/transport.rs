@@ -162,6 +162,7 @@ impl Transport for HttpTransport {
             Err(RequestError::Forgotten(fault)) => {
                 let mut call = call;
                 (anew, call.limits) = Box::pin(self.begin_anew(lifecycle, call.limits, asked, fault)).await?;
+                lifecycle.check_list(call.judged_by)?;
                 session = &anew;
                 answer = self.call_once(lifecycle, session, &call).await?;
             }
@@ -182,6 +183,7 @@ impl Transport for HttpTransport {
                 let again = async {
                     let announced = lifecycle.announced();
                     lifecycle.set_tools(self.list_tools(session).await?, announced);
+                    lifecycle.check_list(call.judged_by)?;
                     self.call_once(lifecycle, session, &call).await
                 };
                 match Box::pin(again).await? {

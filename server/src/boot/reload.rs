@@ -237,11 +237,20 @@ impl Reloader {
         if let Some((next, changes)) = &fresh.upstreams
             && !changes.is_empty()
         {
-            self.start(next, number).await?;
+            let start = async { next.start_all().await.map_err(|fault| BootError::new(fault.to_string())) };
+            self.unless_superseded(number, start).await?;
         }
         // After the start, which may take long: checks ask for it, too.
         if let Some(programs) = &self.parts.programs {
-            fresh.programs = Some(programs.next().await);
+            let current = self.parts.upstreams.as_ref().map(|(current, _)| current.current());
+            let next = fresh.upstreams.as_ref().filter(|(_, changes)| !changes.is_empty());
+            fresh.programs = Some(match next.map(|(next, _)| next.clone()).or(current) {
+                Some(upstreams) => {
+                    let next = async { Ok(programs.next_beside(&upstreams).await) };
+                    self.unless_superseded(number, next).await?
+                }
+                None => programs.next().await,
+            });
         }
         let (changes, report, counts) = {
             let mut held = self.held.lock();
@@ -273,12 +282,16 @@ impl Reloader {
         Ok(report)
     }
 
-    /// Starts the new upstreams, unless another reload comes.
-    async fn start(&self, next: &Arc<Aggregator>, number: u64) -> Result<(), BootError> {
+    /// Waits for upstreams, unless another reload comes.
+    async fn unless_superseded<T>(
+        &self,
+        number: u64,
+        waits: impl Future<Output = Result<T, BootError>>,
+    ) -> Result<T, BootError> {
         let mut latest = self.latest.subscribe();
         tokio::select! {
             biased;
-            started = next.start_all() => started.map_err(|fault| BootError::new(fault.to_string())),
+            waited = waits => waited,
             // The sender is in `self`.
             _ = latest.wait_for(|latest| *latest != number) => Err(superseded()),
         }

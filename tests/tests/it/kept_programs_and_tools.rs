@@ -7,6 +7,7 @@ use std::thread;
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
 use ptc_test_support::child_process::program_text;
+use ptc_test_support::process::{family, send};
 use ptc_test_support::wait_until;
 
 use crate::kept_programs::{TWICE, World, done, text, write};
@@ -19,6 +20,11 @@ impl World {
     /// The upstream has other definitions from now on, and says so.
     fn changes_tools(&self) {
         write(&self.home.join("grown"), "");
+        self.announces();
+    }
+
+    /// The upstream says that its definitions are others.
+    fn announces(&self) {
         let announce = json!({"program": "(tool/call {:server \"fake\" :tool \"announce\"})"});
         assert!(self.call("lisp_eval", &announce)["isError"] != true);
     }
@@ -65,6 +71,48 @@ fn a_changed_tool_makes_a_program_stale_although_the_catalog_is_frozen() {
     assert_eq!(world.names()[0], "twice");
     let result = world.call("twice", &json!({"n": 4}));
     assert!(text(&result).contains('y'), "it does not give what the tool needs now: {result}");
+}
+
+#[test]
+fn a_program_calls_no_tool_that_its_upstream_came_back_with_otherwise() {
+    let why = "program twice is stale, and ends here: the definition of fake/echo has changed since it was approved";
+    let calls = [("twice", json!({"n": 4})), ("lisp_eval", json!({"program": "(program/twice {:n 4})"}))];
+    for (mode, (tool, arguments)) in ["frozen", "live"].into_iter().zip(calls) {
+        let world = World::start(&[("twice", TWICE)], &["--catalog-snapshot-mode", mode]);
+        let result = world.call(tool, &arguments);
+        assert!(result["isError"] != true, "{result}");
+        write(&world.home.join("grown"), "");
+        for (process, name) in family(world.http.server.pid()) {
+            if name.starts_with("fake-upstream") {
+                send(process, Signal::SIGKILL);
+            }
+        }
+        let is_told = |line: &str| line.contains("upstream_ended") && line.contains("\"fake\"");
+        wait_until("its end is told", || world.log().lines().any(is_told));
+        let result = world.call(tool, &arguments);
+        assert!(result["isError"] == true && text(&result).contains(why), "{mode}: {result}");
+    }
+}
+
+#[test]
+fn an_approval_of_what_a_tool_became_without_a_word_is_served_with_the_reload() {
+    let world = World::start(&[("twice", TWICE)], &[]);
+    assert_eq!(world.names()[0], "twice");
+    write(&world.home.join("grown"), "");
+    done(&world.home, &["approve", "--all"]);
+    let reloaded = told(&reload(&world.home, &[]));
+    assert!(reloaded.contains("1 changed") && !reloaded.contains("stale"), "{reloaded}");
+    assert_eq!(world.names()[0], "twice");
+    let result = world.call("twice", &json!({"n": 4}));
+    assert!(text(&result).contains('y'), "it does not give what the tool needs now: {result}");
+    // What is stale by a fresh list is told.
+    write(&world.home.join("programs/twice.clj"), &TWICE.replace("Doubles", "Gives twice"));
+    done(&world.home, &["approve", "--all"]);
+    fs::remove_file(world.home.join("grown")).expect("it was there");
+    world.announces();
+    let reloaded = told(&reload(&world.home, &[]));
+    assert!(reloaded.contains(STALE), "{reloaded}");
+    assert_eq!(world.names()[0], "lisp_eval");
 }
 
 #[test]

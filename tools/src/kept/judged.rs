@@ -10,6 +10,7 @@ use ptc_host::engine::kept::{ProgramSchema, ProgramTools};
 use ptc_host::visible::visible;
 use ptc_mcp::json::{Value, object_text};
 use ptc_programs::definition::{Definition as ToolDefinition, DefinitionChanges, Definitions};
+use ptc_programs::name::ProgramName;
 use ptc_programs::staleness::{PresentTool, StaleTool, check_named_tools, idle_patterns, stale_tools};
 use ptc_protocol::schemas::shown;
 use ptc_protocol::tool::{Annotations, Definition};
@@ -182,6 +183,17 @@ pub fn present_tool(catalog: &Catalog, upstream: &str, tool: &str) -> PresentToo
     let withheld = || entry.withheld().find(|withheld| withheld.name == tool);
     let Some(found) = entry.tool(tool).or_else(withheld) else { return PresentTool::Gone };
     PresentTool::Defined(ToolDefinition::of(found.pinned()))
+}
+
+/// The programs of a set that are stale, with their tools that are not as they were approved with.
+#[must_use]
+pub fn stale_programs(set: &ProgramSet, catalog: &Catalog) -> Vec<(ProgramName, Vec<StaleTool>)> {
+    let mut changes = DefinitionChanges::default();
+    let present = |upstream: &str, tool: &str| present_tool(catalog, upstream, tool);
+    let judged = set
+        .programs()
+        .map(|served| (served.program.name.clone(), stale_tools(&served.approval, &mut changes, present)));
+    judged.filter(|(_, stale)| !stale.is_empty()).collect()
 }
 
 /// The definitions of the tools that a program of `tools` may call, as an approval has them: none of

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use approver::{Approved, Approver};
 pub use directory::{KeptDirectory, KeptRules};
-pub use judged::{approved_tools, present_tool};
+pub use judged::{approved_tools, present_tool, stale_programs};
 pub use set::{CurrentPrograms, ProgramSet, ServedProgram, SetChanges};
 
 use crate::evaluator::Evaluator;

@@ -5,10 +5,12 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
-use ptc_host::aggregator::CurrentUpstreams;
+use ptc_host::aggregator::{Aggregator, CurrentUpstreams};
+use ptc_host::catalog::Catalog;
 use ptc_host::engine::Engine;
 use ptc_host::state::Secret;
 use ptc_host::time;
@@ -16,11 +18,12 @@ use ptc_programs::folder::{ProgramFolder, Standing};
 use ptc_programs::lock::ApprovalMisfit;
 use ptc_programs::name::ProgramName;
 use ptc_programs::signature::ProgramsKey;
+use ptc_programs::staleness::StaleTool;
 use ptc_programs::store::ProgramStore;
 use ptc_protocol::Service;
 use ptc_protocol::server_state::ServerState;
 use ptc_protocol::settings::Programs;
-use ptc_tools::kept::{CurrentPrograms, ProgramSet};
+use ptc_tools::kept::{CurrentPrograms, ProgramSet, stale_programs};
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use tracing::{error, warn};
 
@@ -54,6 +57,8 @@ pub(super) struct NextPrograms {
     held: OwnedMutexGuard<Held>,
     /// What is to be served; or why those programs stay that were there.
     found: Result<(Arc<ProgramFolder>, Choice), String>,
+    /// What of it is not served, as it is stale, a sentence each.
+    stale: Vec<String>,
 }
 
 /// What is served of a folder, and what is wrong with the rest.
@@ -118,12 +123,35 @@ impl KeptPrograms {
             }
             Err(reason) => Err(reason),
         };
-        NextPrograms { held, found }
+        NextPrograms { held, found, stale: Vec::new() }
+    }
+
+    /// As [`next`](Self::next), beside these upstreams. Where tools are not as programs were approved with, their upstreams list them
+    /// anew first: they may have changed them without a word before people approved what they are now.
+    pub(super) async fn next_beside(&self, upstreams: &Aggregator) -> NextPrograms {
+        let next = self.next().await;
+        let changed = changed_upstreams(next.set(&self.0.current.current()), upstreams);
+        if changed.is_empty() {
+            return next;
+        }
+        // Approvals do not wait for upstreams.
+        drop(next);
+        upstreams.list_anew(&changed).await;
+        let mut next = self.next().await;
+        if !self.0.settings.serves_stale {
+            let stale = stale_programs(next.set(&self.0.current.current()), &listed_by(upstreams));
+            let reasons = stale.iter().map(|(name, tools)| {
+                let reasons: Vec<String> = tools.iter().map(StaleTool::reason).collect();
+                format!("{name} is stale, and not served: {}", reasons.join("; "))
+            });
+            next.stale = reasons.collect();
+        }
+        next
     }
 
     /// Lets hold what a reload has found. Whether another set is served.
     pub(super) fn apply(&self, next: NextPrograms) -> bool {
-        let NextPrograms { mut held, found } = next;
+        let NextPrograms { mut held, found, .. } = next;
         match found {
             Ok((folder, choice)) => {
                 held.take(folder);
@@ -140,10 +168,17 @@ impl KeptPrograms {
 }
 
 impl NextPrograms {
+    /// The programs that are to be served; `current`: those that are.
+    fn set<'n>(&'n self, current: &'n ProgramSet) -> &'n ProgramSet {
+        let served = self.found.as_ref().ok().and_then(|(_, choice)| choice.served.as_ref());
+        served.map_or(current, |served| &served.set)
+    }
+
     /// How the set changes, for the outcome of a reload, or why it does not; `None` if nobody expects it to.
     pub(super) fn change(&self, current: &CurrentPrograms) -> Option<String> {
         let Ok((folder, choice)) = &self.found else { return self.fault() };
         let changes = choice.served.as_ref().and_then(|served| served.changes(&current.current()));
+        let changes = changes.map(|changes| [&[changes], &self.stale[..]].concat().join("; "));
         changes.or_else(|| choice.holds_against(folder))
     }
 
@@ -191,6 +226,18 @@ impl ServedFolder {
             warn!(event = "program_left_out", reason = %remark);
         }
     }
+}
+
+/// The tools that upstreams list by now.
+fn listed_by(upstreams: &Aggregator) -> Catalog {
+    upstreams.unfiltered().present()
+}
+
+/// The upstreams of tools that are not as programs of this set were approved with.
+fn changed_upstreams(set: &ProgramSet, upstreams: &Aggregator) -> BTreeSet<String> {
+    let stale = stale_programs(set, &listed_by(upstreams));
+    let tools = stale.iter().flat_map(|(_, tools)| tools).filter_map(|stale| stale.tool.split_once('/'));
+    tools.map(|(upstream, _)| upstream.to_owned()).collect()
 }
 
 /// The key of the lock, if it must be signed.

@@ -16,7 +16,7 @@ use ptc_protocol::Service;
 use tokio::sync::MutexGuard;
 use tracing::{error, info, warn};
 
-use super::{KeptPrograms, Parts, ReadFolder, ServedFolder, key};
+use super::{KeptPrograms, Parts, ReadFolder, ServedFolder, changed_upstreams, key};
 
 /// How often the store is asked whether others have approved something.
 const LOOK: Duration = Duration::from_secs(1);
@@ -262,7 +262,9 @@ impl Parts {
             let (own, head, lacks) = (choice.own.clone(), choice.head.clone(), choice.lacks);
             let fault = choice.fault.clone();
             tell_source(held, &choice);
-            self.adopt(held, choice);
+            if self.adopt(held, choice) {
+                self.list_changed();
+            }
             let Some(head) = head else {
                 if let Some(fault) = &fault {
                     tell(held, fault);
@@ -282,6 +284,16 @@ impl Parts {
                 Err(StoreFault::Overtaken) => {}
                 Err(fault) => return tell(held, &fault),
             }
+        }
+    }
+
+    /// Has the upstreams list their tools anew, in the background, of which some are not as the programs that are served now were
+    /// approved with: another replica may have approved what this one has not been told of.
+    fn list_changed(&self) {
+        let Some(upstreams) = self.upstreams.as_ref().map(|upstreams| upstreams.current()) else { return };
+        let changed = changed_upstreams(&self.current.current(), &upstreams);
+        if !changed.is_empty() {
+            tokio::spawn(async move { upstreams.list_anew(&changed).await });
         }
     }
 

@@ -11,7 +11,7 @@ use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalReque
 use ptc_mcp::json::{Value, json};
 
 use crate::asking_programs::text;
-use crate::support::{AMPLE, HOUR, run_out, run_out_of_all, trial};
+use crate::support::{AMPLE, HOUR, patient, run_out, run_out_of_all, trial};
 use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, reply, response};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -94,8 +94,9 @@ impl World {
         limits: AggregatorLimits,
     ) -> World {
         let server = FakeHttp::modern(tools(), answer);
-        let mut entry =
-            json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true});
+        // A test that sets the time ahead means the wait of a program, and no call that its upstream is answering.
+        let url = server.url.as_str();
+        let mut entry = patient(json!({"transport": "mcp_http", "url": url, "allow_insecure_http": true}));
         for (key, value) in further.as_object().unwrap() {
             entry[key] = value.clone();
         }

@@ -1,5 +1,7 @@
 //! Schemas as the meta-schema wants them: clients refuse the list of all tools for one keyword that is none.
 
+use std::collections::HashSet;
+
 use ptc_mcp::json::{Map, Value, json};
 
 use super::loosen::{loosen, take_off};
@@ -22,17 +24,13 @@ pub enum Use {
 
 /// Takes off a schema what JSON Schema does not allow, so that it never forbids more than before.
 pub fn mend(schema: &mut Value, purpose: Use) {
-    let mut was_looser = false;
+    let (mut was_looser, mut resources) = (false, 0);
     change_parts(schema, &mut |part| {
         was_looser |= current(part);
-        true
-    });
-    let whole = schema.clone();
-    let mut resources = 0;
-    change_parts(schema, &mut |part| {
         resources += usize::from(part.get("$id").is_some_and(Value::is_string));
         true
     });
+    let whole = schema.clone();
     // In a resource of its own below the root, references lead elsewhere.
     let is_whole = resources == 0 || resources == 1 && whole.get("$id").is_some();
     let check = Check { whole: &whole, is_whole, purpose };
@@ -81,10 +79,7 @@ impl Check<'_> {
         match keyword {
             "type" => {
                 let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
-                is_type(value)
-                    || !list.is_some_and(Vec::is_empty)
-                        && is_list_of_names(value)
-                        && list.into_iter().flatten().all(is_type)
+                is_type(value) || list.is_some_and(|names| !names.is_empty() && names.iter().all(is_type))
             }
             "enum" => list.is_some_and(|values| !values.is_empty()),
             "pattern" => {
@@ -177,28 +172,23 @@ fn current(part: &mut Map) -> bool {
     if part.get("items").is_some_and(Value::is_array)
         && let Some(first) = part.remove("items")
     {
-        match first.as_array().is_some_and(Vec::is_empty) {
-            _ if part.contains_key("prefixItems") => is_looser = true,
-            true => part.extend(rest.map(|rest| ("items".to_owned(), rest))),
-            false => {
+        if part.contains_key("prefixItems") {
+            is_looser = true;
+        } else {
+            if first.as_array().is_some_and(|first| !first.is_empty()) {
                 part.insert("prefixItems".to_owned(), first);
-                part.extend(rest.map(|rest| ("items".to_owned(), rest)));
             }
+            part.extend(rest.map(|rest| ("items".to_owned(), rest)));
         }
     }
     is_looser
 }
 
-/// Takes repetitions off a list.
+/// Takes repetitions off a list of names. Others are no such list, and go whole.
 fn once_each(list: &mut Value) {
-    let Some(all) = list.as_array_mut() else { return };
-    let mut seen = Vec::new();
-    all.retain(|value| {
-        !seen.contains(value) && {
-            seen.push(value.clone());
-            true
-        }
-    });
+    let Some(names) = list.as_array_mut() else { return };
+    let mut seen = HashSet::new();
+    names.retain(|name| name.as_str().is_none_or(|name| seen.insert(name.to_owned())));
 }
 
 /// Takes off a part what ajv refuses, and what means something else there than elsewhere; whether the part allows more than before.

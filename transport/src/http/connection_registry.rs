@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use ptc_host::time::{self, Instant};
 use ptc_observers::metrics::{Exposition, MetricKind};
@@ -321,12 +321,17 @@ impl ConnectionRegistry {
         })
     }
 
-    /// Registers a new connection from `peer`, until the returned value is dropped.
-    pub(super) fn join(self: &Arc<Self>, peer: IpAddr, limit: Duration) -> Registration {
+    /// Registers a new connection from `peer` at its place among all, until the returned value is dropped.
+    pub(super) fn join(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        limit: Duration,
+        place: OwnedSemaphorePermit,
+    ) -> Registration {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let activity = Activity::new(peer, limit);
         self.registered().insert(number, activity.clone());
-        Registration { registry: self.clone(), number, activity }
+        Registration { registry: self.clone(), number, activity, _place: place }
     }
 
     /// True if a connection that was asked to close is still open.
@@ -448,11 +453,12 @@ pub(super) struct Registration {
     number: u64,
     /// Its activity.
     pub(super) activity: Arc<Activity>,
+    /// Freed last: whoever gets it at once may be the same holder, whose share must have room by then.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // Its holder's place comes first: whoever gets the connection's place at once may be the same holder.
         self.activity.lock().holder.leave();
         self.registry.registered().remove(&self.number);
     }
@@ -460,7 +466,11 @@ impl Drop for Registration {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Wake, Waker};
+
     use futures_util::FutureExt;
+    use tokio::sync::Semaphore;
 
     use super::*;
 
@@ -471,6 +481,14 @@ mod tests {
         ConnectionRegistry::new(ConnectionLimits { all, per_owner })
     }
 
+    fn place() -> OwnedSemaphorePermit {
+        Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
+    }
+
+    fn join(registry: &Arc<ConnectionRegistry>) -> Registration {
+        registry.join(HERE, LONG, place())
+    }
+
     fn over(registration: &Registration) -> Option<CloseReason> {
         registration.activity.over().now_or_never()
     }
@@ -478,18 +496,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn those_that_never_asked_go_first_and_the_oldest_of_them_but_none_that_has_just_come() {
         let registry = registry(1000, 1000);
-        let served: Vec<_> = (0..40).map(|_| registry.join(HERE, LONG)).collect();
+        let served: Vec<_> = (0..40).map(|_| join(&registry)).collect();
         served.iter().for_each(|registration| drop(registration.activity.request(LONG)));
         let mut silent = Vec::new();
         for _ in 0..40 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            silent.push(registry.join(HERE, LONG));
+            silent.push(join(&registry));
         }
-        let busy = registry.join(HERE, LONG);
+        let busy = join(&registry);
         let _request = busy.activity.request(LONG);
         assert_eq!(registry.make_room(), 0, "requests of those that have just come are on their way");
         tokio::time::advance(SPARED).await;
-        let young = registry.join(HERE, LONG);
+        let young = join(&registry);
         assert_eq!(registry.make_room(), 32);
         assert_eq!(over(&young), None);
         drop(young);
@@ -505,7 +523,7 @@ mod tests {
 
     /// A connection that `principal` holds and that waits in `phase`.
     fn held(registry: &Arc<ConnectionRegistry>, principal: &Principal, phase: Phase) -> (Registration, Busy) {
-        let registration = registry.join(HERE, LONG);
+        let registration = join(registry);
         let mut busy = registration.activity.request(LONG);
         busy.belongs_to(principal, registry).unwrap();
         busy.enter(phase);
@@ -519,7 +537,7 @@ mod tests {
         let of = |phase| (0..3).map(|_| held(&registry, &me, phase)).collect::<Vec<_>>();
         let (working, receiving, listening) =
             (of(Phase::Working), of(Phase::Receiving), of(Phase::Listening));
-        let at_rest = registry.join(HERE, LONG);
+        let at_rest = join(&registry);
         drop(at_rest.activity.request(LONG));
         tokio::time::advance(SLOW).await;
         let fresh = of(Phase::Receiving);
@@ -572,7 +590,7 @@ mod tests {
         }
         drop(fresh);
         // A connection that is used again and again does not keep the others' places for ever.
-        let used: Vec<_> = (0..39).map(|_| registry.join(HERE, LONG)).collect();
+        let used: Vec<_> = (0..39).map(|_| join(&registry)).collect();
         tokio::time::advance(SPARED).await;
         used.iter().for_each(|one| one.activity.request(LONG).belongs_to(&greedy, &registry).unwrap());
         assert_eq!((registry.make_room(), over(&patient)), (1, Some(CloseReason::Unwanted)));
@@ -599,7 +617,7 @@ mod tests {
         let [greedy, other] = ["greedy", "other"].map(Principal::named);
         let mut own: Vec<_> = (0..3).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
         let _neighbour = held(&registry, &other, Phase::Receiving);
-        let next = registry.join(HERE, LONG);
+        let next = join(&registry);
         let request = next.activity.request(LONG);
         assert_eq!(request.belongs_to(&greedy, &registry), Err(3), "all have just come");
         tokio::time::advance(SPARED).await;
@@ -615,7 +633,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn rest_is_measured_from_the_last_answer() {
-        let registration = registry(9, 9).join(HERE, Duration::from_secs(5));
+        let registration = registry(9, 9).join(HERE, Duration::from_secs(5), place());
         let busy = registration.activity.request(Duration::from_secs(60));
         tokio::time::advance(Duration::from_secs(1000)).await;
         assert_eq!(registration.activity.over().now_or_never(), None);
@@ -624,5 +642,28 @@ mod tests {
         assert_eq!(registration.activity.over().now_or_never(), None);
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(registration.activity.over().await, CloseReason::Idle);
+    }
+
+    /// Takes a connection of a principal's share as soon as there is a place for it.
+    struct Next(Principal, AtomicUsize);
+
+    impl Wake for Next {
+        fn wake(self: Arc<Self>) {
+            let is_refused = !self.0.usage().connections.try_take(1, 1);
+            self.1.store(1 + usize::from(is_refused), Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_free_only_when_its_holder_may_take_it() {
+        let (registry, me, places) = (registry(1, 1), Principal::named("me"), Arc::new(Semaphore::new(1)));
+        let registration = registry.join(HERE, LONG, places.clone().try_acquire_owned().unwrap());
+        registration.activity.request(LONG).belongs_to(&me, &registry).unwrap();
+        let next = Arc::new(Next(me, AtomicUsize::new(0)));
+        let mut freed = pin!(places.acquire_owned());
+        let waker = Waker::from(next.clone());
+        assert!(freed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(registration);
+        assert_eq!(next.1.load(Ordering::Relaxed), 1, "woken, and not refused");
     }
 }

@@ -331,10 +331,9 @@ impl HttpServer {
         let acceptor = self.tls.as_ref().map(CurrentCertificate::acceptor);
         let (endpoint, times) = (self.endpoint.clone(), self.times);
         let peer = peer.ip().to_canonical();
-        let registration = self.registry.join(peer, times.first_request);
+        let registration = self.registry.join(peer, times.first_request, permit);
         let activity = registration.activity.clone();
         self.engine.spawn_on(thread, move || async move {
-            let _permit = permit;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             let engine = endpoint.engine.clone();
             // Boxed, since each layer of futures around it would reserve space for it once more.
